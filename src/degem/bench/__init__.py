@@ -1,0 +1,1 @@
+"""The benchmark: protocols, runner, results store, tables, figures."""

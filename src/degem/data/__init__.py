@@ -1,0 +1,1 @@
+"""From outside to Graph: files, datasets, splits."""

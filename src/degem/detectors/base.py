@@ -1,0 +1,284 @@
+"""What every detector has: fitting, scoring, calibrated decisions, saving and loading."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+
+from degem import calibration, model_file, parameters
+from degem.detectors.split import TrainingSet, resolve_training_set
+from degem.errors import CalibrationWarning, DegemError, GraphError, NotFittedError
+from degem.graph import Graph, NodeSet, as_graph
+from degem.parameters import NonNegativeInt
+from degem.training import History, OnProgress, Progress, silent
+
+
+@dataclasses.dataclass(frozen=True)
+class Scored:
+    """What one pass over a graph gives.
+
+    Arguments:
+        scores: One number a node, higher = more out-of-distribution.
+        probabilities: Class probabilities of shape (n, C), or None for a detector fitted without labels.
+    """
+
+    scores: NDArray[np.floating[Any]]
+    probabilities: NDArray[np.floating[Any]] | None = None
+
+
+@dataclasses.dataclass(kw_only=True, eq=False)
+class Detector(ABC):
+    """The base of every detector. **A higher score is more out-of-distribution.**
+
+    A method is a dataclass with this base: its fields are its parameters (stored untouched, checked in ``fit``), and it
+    implements ``_fit``, ``_score``, ``_state`` and ``_restore``. What is learnt ends in an underscore.
+
+    Arguments:
+        seed: Seed of everything random in ``fit``. The same seed gives the same scores on the same machine.
+        device: Where tensors live: ``cpu`` or ``cuda``.
+    """
+
+    seed: NonNegativeInt = 0
+    device: str = "cpu"
+
+    name: ClassVar[str]
+    paper: ClassVar[str]
+    needs_labels: ClassVar[bool] = True
+    needs_exposure: ClassVar[bool] = False
+    inductive: ClassVar[bool] = True
+    registry: ClassVar[dict[str, type[Detector]]] = {}
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if "name" in cls.__dict__:
+            Detector.registry[cls.name] = cls
+
+    # -- what a method implements ------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
+        """Learn from ``training``; keep what is learnt in attributes ending in ``_``; return the training curves."""
+
+    @abstractmethod
+    def _score(self, graph: Graph) -> Scored:
+        """Scores (higher = more OOD) and class probabilities of every node."""
+
+    @abstractmethod
+    def _state(self) -> dict[str, torch.Tensor]:
+        """Everything learnt, as named tensors."""
+
+    @abstractmethod
+    def _restore(self, state: dict[str, torch.Tensor]) -> None:
+        """The inverse of :meth:`_state`; ``num_features_`` and ``classes_`` are set already."""
+
+    def _embed(self, graph: Graph) -> NDArray[np.float32]:
+        """Latents of every node, for methods that have some."""
+        raise DegemError(f"{type(self).__name__} has no latents to embed")
+
+    # -- fitting -----------------------------------------------------------------------------------------------
+
+    def fit(
+        self,
+        graph: Any,
+        *,
+        train_mask: ArrayLike | None = None,
+        calibration_mask: ArrayLike | None = None,
+        exposure: NodeSet | None = None,
+        on_progress: OnProgress = silent,
+    ) -> Self:
+        """Learn what in-distribution nodes of ``graph`` look like, and calibrate on held-out ones.
+
+        The in-distribution nodes are the labelled ones, or all nodes where the graph has no labels at all.
+
+        Arguments:
+            graph: A :class:`~degem.Graph` or a ``torch_geometric.data.Data``; it is not changed.
+            train_mask: Nodes to learn from. Default: the graph's ``train`` mask, else every ID node not held out.
+            calibration_mask: ID nodes held out for p-values. Default: the graph's ``val`` mask, else a seeded 10 %.
+            exposure: Nodes known to be OOD, for the methods that need such.
+            on_progress: Told where the work stands.
+        """
+        parameters.check(self)
+        graph = as_graph(graph)
+        training, held_out, classes = resolve_training_set(
+            graph, train_mask, calibration_mask, exposure if self.needs_exposure else None, self.seed
+        )
+        if self.needs_labels and len(classes) == 0:
+            raise GraphError(f"{type(self).__name__} needs labelled nodes to train on, and the graph has none there")
+        if self.needs_exposure and exposure is None:
+            raise DegemError(f"{type(self).__name__} needs nodes known to be OOD: pass exposure=NodeSet(graph, nodes)")
+        self.num_features_ = graph.num_features
+        self.feature_names_ = graph.feature_names
+        self.classes_ = classes
+        self.class_names_ = graph.class_names
+        self.num_training_nodes_ = len(training.nodes)
+        self.history_: History = self._fit(training, on_progress)
+        on_progress(Progress("calibrate", 0, 1))
+        self.calibration_scores_ = self._scored(graph).scores[held_out]
+        self.calibration_degrees_ = graph.degrees[held_out]
+        on_progress(Progress("calibrate", 1, 1))
+        return self
+
+    # -- scoring -----------------------------------------------------------------------------------------------
+
+    def decision_function(self, graph: Any) -> NDArray[np.float64]:
+        """One score a node, of shape (n,): higher = more out-of-distribution."""
+        return np.asarray(self._scored(graph).scores, dtype=np.float64)
+
+    def predict_proba(self, graph: Any) -> NDArray[np.float64]:
+        """Class probabilities of shape (n, C), columns in the order of ``classes_``."""
+        probabilities = self._scored(graph).probabilities
+        if probabilities is None:
+            raise DegemError(f"this {type(self).__name__} was fitted without labels: it predicts no classes")
+        return np.asarray(probabilities, dtype=np.float64)
+
+    def predict_class(self, graph: Any) -> NDArray[np.int64]:
+        """The predicted class of each node, numbered as in the graph the detector was fitted on."""
+        best = np.asarray(self.classes_)[self.predict_proba(graph).argmax(axis=1)]
+        return np.asarray(best, dtype=np.int64)
+
+    def embed(self, graph: Any) -> NDArray[np.float32]:
+        """The latent of each node, of shape (n, d)."""
+        return np.asarray(self._embed(self._checked(graph)), dtype=np.float32)
+
+    def p_values(self, graph: Any, *, by_degree: bool = False) -> NDArray[np.float64]:
+        """Conformal p-values: how often a held-out ID node scores at least as high.
+
+        Arguments:
+            graph: The graph to score.
+            by_degree: Compare each node with held-out nodes of similar degree only.
+        """
+        graph = self._checked(graph)
+        return self.p_values_of(self.decision_function(graph), graph.degrees if by_degree else None)
+
+    def p_values_of(self, scores: ArrayLike, degrees: ArrayLike | None = None) -> NDArray[np.float64]:
+        """The p-values of scores that are already there; with ``degrees`` stratified by degree."""
+        self._require_fitted()
+        if degrees is None:
+            return calibration.conformal_p_values(self.calibration_scores_, scores)
+        return calibration.stratified_p_values(self.calibration_scores_, self.calibration_degrees_, scores, degrees)
+
+    def predict(
+        self, graph: Any, *, alpha: float = 0.05, fdr: float | None = None, by_degree: bool = False
+    ) -> NDArray[np.int64]:
+        """1 for nodes flagged as OOD, else 0.
+
+        Arguments:
+            graph: The graph to score.
+            alpha: The false-alarm rate: the share of ID nodes that may be flagged.
+            fdr: Instead of ``alpha``, the share of flagged nodes that may be false alarms (Benjamini–Hochberg).
+            by_degree: See :meth:`p_values`.
+        """
+        p = self.p_values(graph, by_degree=by_degree)
+        return self.flags_of(p, alpha=alpha, fdr=fdr)
+
+    def flags_of(self, p_values: ArrayLike, *, alpha: float = 0.05, fdr: float | None = None) -> NDArray[np.int64]:
+        """The decisions that p-values give: see :meth:`predict`."""
+        p = np.asarray(p_values, dtype=np.float64)
+        level = alpha if fdr is None else fdr
+        needed = calibration.nodes_needed(level)
+        if len(self.calibration_scores_) < needed:
+            warnings.warn(
+                CalibrationWarning(
+                    f"{len(self.calibration_scores_)} calibration nodes cannot support a level of {level:g}: "
+                    f"no node will be flagged; hold out at least {needed}"
+                ),
+                stacklevel=2,
+            )
+        flags = p <= alpha if fdr is None else calibration.benjamini_hochberg(p, fdr)
+        return np.asarray(flags, dtype=np.int64)
+
+    # -- parameters --------------------------------------------------------------------------------------------
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Every parameter and its value; nested ones as ``outer__inner`` (scikit-learn's convention)."""
+        return parameters.values(self, deep=deep)
+
+    def set_params(self, **changes: Any) -> Self:
+        """Change parameters by name; nested ones as ``outer__inner``."""
+        for name, value in changes.items():
+            parameters.require_known(type(self), name)
+            outer, _, inner = name.partition("__")
+            if inner:
+                value = dataclasses.replace(getattr(self, outer), **{inner: value})
+            setattr(self, outer, value)
+        return self
+
+    # -- saving ------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted detector into a folder (safetensors and JSON), atomically."""
+        self._require_fitted()
+        state = {f"model.{name}": tensor for name, tensor in self._state().items()}
+        state["calibration.scores"] = torch.from_numpy(np.array(self.calibration_scores_))
+        state["calibration.degrees"] = torch.from_numpy(np.array(self.calibration_degrees_))
+        model_file.write(
+            Path(path),
+            state,
+            {
+                "method": self.name,
+                "parameters": parameters.values(self, deep=False),
+                "num_features": self.num_features_,
+                "feature_names": self.feature_names_,
+                "classes": list(self.classes_),
+                "class_names": self.class_names_,
+                "num_training_nodes": self.num_training_nodes_,
+                "history": self.history_,
+            },
+        )
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a detector that :meth:`save` wrote; ``Detector.load`` reads any method's."""
+        state, about = model_file.read(Path(path))
+        kind = Detector.registry.get(about["method"])
+        if kind is None or not issubclass(kind, cls):
+            raise model_file.foreign(path, about["method"], cls.__name__)
+        detector = kind(**parameters.from_json(kind, about["parameters"]))
+        detector.num_features_ = about["num_features"]
+        detector.feature_names_ = None if about["feature_names"] is None else tuple(about["feature_names"])
+        detector.classes_ = tuple(about["classes"])
+        detector.class_names_ = None if about["class_names"] is None else tuple(about["class_names"])
+        detector.num_training_nodes_ = about["num_training_nodes"]
+        detector.history_ = about["history"]
+        detector.calibration_scores_ = state.pop("calibration.scores").numpy()
+        detector.calibration_degrees_ = state.pop("calibration.degrees").numpy()
+        detector._restore({name.removeprefix("model."): tensor for name, tensor in state.items()})
+        return detector
+
+    # -- checks ------------------------------------------------------------------------------------------------
+
+    def _scored(self, graph: Any) -> Scored:
+        graph = self._checked(graph)
+        scored = self._score(graph)
+        scores = np.asarray(scored.scores, dtype=np.float64)
+        if scores.shape != (graph.num_nodes,) or not np.isfinite(scores).all():
+            raise DegemError(
+                f"{type(self).__name__} gave scores that are not one finite number a node: lower its learning rate"
+            )
+        return Scored(scores, scored.probabilities)
+
+    def _checked(self, graph: Any) -> Graph:
+        """The graph, if this detector can score it."""
+        if not hasattr(self, "num_features_"):
+            self._require_fitted()
+        graph = as_graph(graph)
+        if graph.num_features != self.num_features_:
+            raise GraphError(
+                f"the graph has {graph.num_features} feature columns, but the detector was fitted on {self.num_features_}"
+            )
+        if None not in (graph.feature_names, self.feature_names_) and graph.feature_names != self.feature_names_:
+            pairs = zip(self.feature_names_ or (), graph.feature_names or (), strict=True)
+            column, (expected, got) = next((i, pair) for i, pair in enumerate(pairs) if pair[0] != pair[1])
+            raise GraphError(f"feature column {column} is {got!r}, but the detector was fitted with {expected!r} there")
+        return graph
+
+    def _require_fitted(self) -> None:
+        if not hasattr(self, "calibration_scores_"):
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit(graph) or load(path) first")

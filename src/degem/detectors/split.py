@@ -1,0 +1,90 @@
+"""Who may be learnt from: the training nodes of a graph, and the held-out ones that calibrate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from degem.errors import GraphError
+from degem.graph import Graph, NodeSet
+
+CALIBRATION_SHARE = 0.1
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """All that a detector sees while it learns.
+
+    Arguments:
+        graph: The training graph. Only training nodes carry a label, numbered 0 … C − 1; it has no masks or columns.
+        nodes: The in-distribution nodes to learn from, sorted.
+        num_classes: The number of classes C among their labels; 0 without labels.
+        exposure: Nodes known to be OOD, for the methods that use such.
+        seed: The detector's seed.
+    """
+
+    graph: Graph
+    nodes: NDArray[np.int64]
+    num_classes: int
+    exposure: NodeSet | None
+    seed: int
+
+    @property
+    def labelled_nodes(self) -> NDArray[np.int64]:
+        """The training nodes that have a label."""
+        return self.nodes[self.graph.labels[self.nodes] >= 0]
+
+
+def resolve_training_set(
+    graph: Graph,
+    train_mask: ArrayLike | None,
+    calibration_mask: ArrayLike | None,
+    exposure: NodeSet | None,
+    seed: int,
+) -> tuple[TrainingSet, NDArray[np.int64], tuple[int, ...]]:
+    """The training set, the calibration nodes, and the classes (as numbered in ``graph``) that the labels 0 … C − 1 stand for."""
+    known = graph.labelled if graph.labelled.any() else np.ones(graph.num_nodes, dtype=np.bool_)
+    train = _given_mask(graph, "train", train_mask)
+    held_out = _given_mask(graph, "val", calibration_mask)
+    candidates = known if train is None else train
+    if held_out is None:
+        held_out = _seeded_share(candidates, seed)
+    if train is None:
+        train = known & ~held_out
+    elif calibration_mask is None and "val" not in graph.masks:
+        train = train & ~held_out
+    if (train & held_out).any():
+        raise GraphError(f"{int((train & held_out).sum())} nodes are both in the training and in the calibration mask")
+    if not train.any():
+        raise GraphError("no node is left to train on: the graph needs at least two in-distribution nodes")
+    classes = np.unique(graph.labels[train & graph.labelled])
+    labels = np.full(graph.num_nodes, -1, dtype=np.int64)
+    seen = train & graph.labelled
+    labels[seen] = np.searchsorted(classes, graph.labels[seen])
+    bare = graph.replace(labels=labels, class_names=None, masks={}, columns={})
+    training = TrainingSet(bare, np.flatnonzero(train), len(classes), exposure, seed)
+    return training, np.flatnonzero(held_out), tuple(int(value) for value in classes)
+
+
+def _given_mask(graph: Graph, name: str, mask: ArrayLike | None) -> NDArray[np.bool_] | None:
+    """The caller's mask, else the graph's own of that name, else None."""
+    if mask is None:
+        return graph.masks.get(name)
+    array = np.asarray(mask)
+    if array.shape != (graph.num_nodes,) or array.dtype != np.bool_:
+        raise GraphError(
+            f"the {name} mask must be one boolean for each of the {graph.num_nodes} nodes, got {array.dtype} {array.shape}"
+        )
+    return array
+
+
+def _seeded_share(candidates: NDArray[np.bool_], seed: int) -> NDArray[np.bool_]:
+    """A seeded tenth of the candidates, at least one, never all."""
+    nodes = np.flatnonzero(candidates)
+    count = min(max(1, round(CALIBRATION_SHARE * len(nodes))), len(nodes) - 1)
+    chosen = np.random.default_rng(seed).permutation(nodes)[: max(count, 0)]
+    mask = np.zeros(len(candidates), dtype=np.bool_)
+    mask[chosen] = True
+    return mask

@@ -1,0 +1,267 @@
+"""The graph every other module works on: immutable, validated when made."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from degem.errors import GraphError, GraphNotice
+from degem.graph_checks import (
+    Features,
+    checked_adjacency,
+    checked_column,
+    checked_columns,
+    checked_features,
+    checked_labels,
+)
+from degem.graph_inputs import (
+    attribute_matrix,
+    edge_array,
+    encode_labels,
+    infer_num_nodes,
+    label_array,
+    pyg_features,
+    tidy_adjacency,
+)
+from degem.ops.structural import structural_features
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Graph:
+    r"""An undirected graph :math:`\mathcal{G} = (X, A)` with node features and what is known of its nodes.
+
+    Make one with :meth:`from_arrays`, :meth:`from_pyg`, :meth:`from_networkx` or :func:`degem.read_graph`;
+    those tidy the edges (with a notice) before this class checks them. Nothing of a graph can be changed:
+    :meth:`replace` and :meth:`subgraph` return new ones that share memory where they can.
+
+    Arguments:
+        features: The node features :math:`X`, of shape :math:`(n, d_0)`; dense or CSR, float32, finite.
+        adjacency: The adjacency :math:`A`, of shape :math:`(n, n)`: CSR, symmetric, ones, no self-loops.
+        labels: The class of each node, :math:`-1` where unknown.
+        node_ids: The name of each node, in the order of the rows.
+        feature_names: The name of each feature column, if they have one.
+        class_names: The name of each class, if they have one; ``labels`` index it.
+        masks: Named node sets, such as ``train``, ``val`` and ``test``.
+        columns: Further columns of the node table, such as a time or a ground truth.
+
+    Example:
+        >>> graph = Graph.from_arrays(features=np.eye(3), edges=[(0, 1), (1, 2)], labels=[0, 1, -1])
+        >>> graph
+        Graph(3 nodes, 2 edges, 3 features, 2 classes)
+        >>> graph.degrees
+        array([1, 2, 1])
+    """
+
+    features: Features
+    adjacency: sp.csr_array
+    labels: NDArray[np.int64]
+    node_ids: NDArray[Any]
+    feature_names: tuple[str, ...] | None = None
+    class_names: tuple[str, ...] | None = None
+    masks: Mapping[str, NDArray[np.bool_]] = dataclasses.field(default_factory=dict)
+    columns: Mapping[str, NDArray[Any]] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        features = checked_features(self.features)
+        num_nodes = features.shape[0]
+        store = {
+            "features": features,
+            "adjacency": checked_adjacency(self.adjacency, num_nodes),
+            "labels": checked_labels(self.labels, num_nodes, self.class_names),
+            "node_ids": checked_column("node_ids", self.node_ids, num_nodes),
+            "masks": checked_columns("mask", self.masks, num_nodes, np.bool_),
+            "columns": checked_columns("column", self.columns, num_nodes, None),
+        }
+        if self.feature_names is not None and len(self.feature_names) != features.shape[1]:
+            raise GraphError(
+                f"feature_names has {len(self.feature_names)} names for {features.shape[1]} feature columns"
+            )
+        for name, value in store.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def num_nodes(self) -> int:
+        """The number of nodes, :math:`n`."""
+        return int(self.features.shape[0])
+
+    @property
+    def num_edges(self) -> int:
+        """The number of undirected edges."""
+        return int(self.adjacency.nnz // 2)
+
+    @property
+    def num_features(self) -> int:
+        """The number of feature columns, :math:`d_0`."""
+        return int(self.features.shape[1])
+
+    @property
+    def num_classes(self) -> int:
+        """The number of classes: one more than the largest label, or the number of class names."""
+        if self.class_names is not None:
+            return len(self.class_names)
+        return int(self.labels.max()) + 1
+
+    @property
+    def degrees(self) -> NDArray[np.int64]:
+        """The number of neighbours of each node."""
+        return np.diff(self.adjacency.indptr).astype(np.int64)
+
+    @property
+    def labelled(self) -> NDArray[np.bool_]:
+        """Which nodes have a label."""
+        return self.labels >= 0
+
+    def homophily(self, nodes: NDArray[np.bool_] | None = None) -> float:
+        """The share of edges whose two ends have the same label, among labelled ``nodes``; NaN without such edges."""
+        known = self.labelled if nodes is None else self.labelled & nodes
+        rows = np.repeat(np.arange(self.num_nodes), self.degrees)
+        both = known[rows] & known[self.adjacency.indices]
+        if not both.any():
+            return float("nan")
+        same = self.labels[rows[both]] == self.labels[self.adjacency.indices[both]]
+        return float(same.mean())
+
+    def replace(self, **changes: Any) -> Graph:
+        """A graph with some fields replaced, the rest shared."""
+        return dataclasses.replace(self, **changes)
+
+    def subgraph(self, nodes: ArrayLike) -> Graph:
+        """The graph induced by ``nodes`` (indices or a mask), in the order given."""
+        index = np.asarray(nodes)
+        index = np.flatnonzero(index) if index.dtype == np.bool_ else index.astype(np.int64)
+        return self.replace(
+            features=self.features[index],
+            adjacency=self.adjacency[index][:, index],
+            labels=self.labels[index],
+            node_ids=self.node_ids[index],
+            masks={name: mask[index] for name, mask in self.masks.items()},
+            columns={name: column[index] for name, column in self.columns.items()},
+        )
+
+    def __repr__(self) -> str:
+        classes = f", {self.num_classes} classes" if self.num_classes else ""
+        return f"Graph({self.num_nodes:,} nodes, {self.num_edges:,} edges, {self.num_features:,} features{classes})"
+
+    @classmethod
+    def from_arrays(
+        cls,
+        *,
+        edges: ArrayLike | None = None,
+        adjacency: sp.sparray | sp.spmatrix | ArrayLike | None = None,
+        features: ArrayLike | sp.sparray | sp.spmatrix | None = None,
+        labels: ArrayLike | None = None,
+        num_nodes: int | None = None,
+        node_ids: ArrayLike | None = None,
+        feature_names: Sequence[str] | None = None,
+        class_names: Sequence[str] | None = None,
+        masks: Mapping[str, ArrayLike] | None = None,
+        columns: Mapping[str, ArrayLike] | None = None,
+        structural_seed: int = 0,
+    ) -> Graph:
+        """A graph from arrays: directed edges are symmetrised, duplicates merged, self-loops dropped, each with a notice.
+
+        Arguments:
+            edges: Pairs of node indices, of shape (m, 2) or (2, m); or
+            adjacency: a SciPy matrix of shape (n, n), whose non-zero entries are edges.
+            features: Node features; without them structural ones are made (log-degree and a random projection).
+            labels: Class indices, negative or NaN where unknown.
+            num_nodes: Needed only where neither features, labels nor an adjacency give it.
+            structural_seed: Seed of the structural features.
+        """
+        count = infer_num_nodes(num_nodes, features, labels, adjacency, node_ids, edges)
+        tidy = tidy_adjacency(edge_array(edges, adjacency, count), count)
+        if features is None:
+            warnings.warn(
+                GraphNotice("the graph has no features: log-degree and a random projection of its edges stand in"),
+                stacklevel=2,
+            )
+            features = structural_features(tidy, seed=structural_seed)
+            feature_names = None
+        return cls(
+            features=sp.csr_array(features) if sp.issparse(features) else np.asarray(features),
+            adjacency=tidy,
+            labels=label_array(labels, count),
+            node_ids=np.arange(count) if node_ids is None else np.asarray(node_ids),
+            feature_names=None if feature_names is None else tuple(map(str, feature_names)),
+            class_names=None if class_names is None else tuple(map(str, class_names)),
+            masks={name: np.asarray(mask) for name, mask in (masks or {}).items()},
+            columns={name: np.asarray(column) for name, column in (columns or {}).items()},
+        )
+
+    @classmethod
+    def from_pyg(cls, data: Any) -> Graph:
+        """A graph from a ``torch_geometric.data.Data`` with ``edge_index`` and, if present, ``x``, ``y`` and masks."""
+        if getattr(data, "edge_index", None) is None:
+            raise GraphError("the PyG Data has no edge_index: set one (an empty tensor of shape (2, 0) for no edges)")
+        features, labels = getattr(data, "x", None), getattr(data, "y", None)
+        if labels is not None and labels.ndim == 2 and labels.shape[1] == 1:
+            labels = labels[:, 0]
+        masks = {name: getattr(data, f"{name}_mask", None) for name in ("train", "val", "test")}
+        return cls.from_arrays(
+            edges=data.edge_index.cpu().numpy(),
+            features=None if features is None else pyg_features(features),
+            labels=None if labels is None else labels.cpu().numpy(),
+            num_nodes=data.num_nodes,
+            masks={name: mask.cpu().numpy() for name, mask in masks.items() if mask is not None and mask.ndim == 1},
+        )
+
+    @classmethod
+    def from_networkx(
+        cls, graph: Any, *, feature_attributes: Sequence[str] | None = None, label_attribute: str | None = None
+    ) -> Graph:
+        """A graph from a NetworkX graph, its features and labels from numeric node attributes.
+
+        Arguments:
+            graph: Any NetworkX graph; its nodes' names become ``node_ids``.
+            feature_attributes: Node attributes, one feature column each.
+            label_attribute: Node attribute with the class; missing or None where unknown.
+        """
+        names = list(graph.nodes)
+        position = {name: row for row, name in enumerate(names)}
+        edges = np.array([(position[u], position[v]) for u, v in graph.edges()], dtype=np.int64).reshape(-1, 2)
+        features = None
+        if feature_attributes:
+            features = attribute_matrix(graph, names, feature_attributes)
+        labels, classes = None, None
+        if label_attribute is not None:
+            labels, classes = encode_labels([graph.nodes[name].get(label_attribute) for name in names])
+        return cls.from_arrays(
+            edges=edges,
+            features=features,
+            labels=labels,
+            num_nodes=len(names),
+            node_ids=np.array(names, dtype=object),
+            feature_names=feature_attributes,
+            class_names=classes,
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class NodeSet:
+    """Some nodes of a graph.
+
+    Arguments:
+        graph: The graph they live in.
+        nodes: Their indices.
+    """
+
+    graph: Graph
+    nodes: NDArray[np.int64]
+
+
+def as_graph(graph: Any) -> Graph:
+    """A :class:`Graph` as it is, or one made from a ``torch_geometric.data.Data``."""
+    if isinstance(graph, Graph):
+        return graph
+    if hasattr(graph, "edge_index"):
+        return Graph.from_pyg(graph)
+    raise TypeError(
+        f"expected a degem.Graph or a torch_geometric.data.Data, got {type(graph).__name__}: "
+        "make one with Graph.from_arrays, Graph.from_networkx or degem.read_graph"
+    )

@@ -1,0 +1,1 @@
+"""Pure functions: no parameters, no state."""

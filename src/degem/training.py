@@ -1,0 +1,66 @@
+"""The one training loop: steps, history, progress."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a long piece of work stands.
+
+    Arguments:
+        phase: What is being done: read, propagate, train, calibrate or score.
+        done: Units (steps, rows) finished.
+        total: Units in all.
+        metrics: Losses of the last step, if any.
+        rows: Rows worked on so far, for a rate.
+    """
+
+    phase: str
+    done: int
+    total: int
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    rows: int = 0
+
+
+OnProgress = Callable[[Progress], None]
+History = dict[str, list[float]]
+
+
+def silent(_: Progress) -> None:
+    """A listener that does nothing."""
+
+
+def train(
+    step: Callable[[int], Mapping[str, float]],
+    num_steps: int,
+    *,
+    on_progress: OnProgress = silent,
+    phase: str = "train",
+    rows_per_step: int = 0,
+) -> History:
+    """Call ``step(0) … step(num_steps − 1)`` and keep what each returns.
+
+    Arguments:
+        step: Does one optimisation step and returns its losses by name.
+        num_steps: How many to do.
+        on_progress: Told after each step.
+        phase: The word shown for this loop.
+        rows_per_step: Rows each step works on, for a rate.
+
+    Example:
+        >>> train(lambda i: {"loss": 1.0 / (i + 1)}, 2)["loss"]
+        [1.0, 0.5]
+    """
+    history: History = {}
+    start = time.perf_counter()
+    for index in range(num_steps):
+        metrics = step(index)
+        for name, value in metrics.items():
+            history.setdefault(name, []).append(float(value))
+        history.setdefault("seconds", []).append(time.perf_counter() - start)
+        on_progress(Progress(phase, index + 1, num_steps, metrics, rows_per_step * (index + 1)))
+    return history
