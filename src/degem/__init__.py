@@ -1,5 +1,27 @@
 """Know which nodes your graph model should not be trusted on."""
 
-from degem.detectors import Detector as Detector
-from degem.graph import Graph as Graph
-from degem.graph import NodeSet as NodeSet
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from degem.detectors import Detector as Detector
+    from degem.graph import Graph as Graph
+    from degem.graph import NodeSet as NodeSet
+
+# Where each public name lives. Imported when first asked for, so that `degem --help` does not wait for torch.
+_HOMES = {
+    "Detector": "degem.detectors",
+    "Graph": "degem.graph",
+    "NodeSet": "degem.graph",
+}
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'degem' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import pandas as pd
 import torch
 from numpy.typing import ArrayLike, NDArray
 
@@ -194,6 +195,27 @@ class Detector(ABC):
         flags = p <= alpha if fdr is None else calibration.benjamini_hochberg(p, fdr)
         return np.asarray(flags, dtype=np.int64)
 
+    def score_table(
+        self, graph: Any, *, alpha: float = 0.05, fdr: float | None = None, by_degree: bool = False
+    ) -> pd.DataFrame:
+        """Everything a score file holds, one row a node, from one pass over the graph.
+
+        The columns are ``node_id``, ``score`` (higher = more OOD), ``p_value``, ``is_ood``, ``predicted_class`` (its
+        name where it has one) and ``class_probability``; the last two are missing values for a detector fitted
+        without labels. Arguments as in :meth:`predict`.
+        """
+        graph = self._checked(graph)
+        scored = self._scored(graph)
+        p = self.p_values_of(scored.scores, graph.degrees if by_degree else None)
+        table = pd.DataFrame({"node_id": graph.node_ids, "score": scored.scores, "p_value": p})
+        table["is_ood"] = self.flags_of(p, alpha=alpha, fdr=fdr).astype(np.bool_)
+        if scored.probabilities is None:
+            return table.assign(predicted_class=None, class_probability=np.nan)
+        names = self.classes_ if self.class_names_ is None else [self.class_names_[index] for index in self.classes_]
+        table["predicted_class"] = np.asarray(names)[scored.probabilities.argmax(axis=1)]
+        table["class_probability"] = scored.probabilities.max(axis=1).astype(np.float64)
+        return table
+
     # -- parameters --------------------------------------------------------------------------------------------
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -234,13 +256,19 @@ class Detector(ABC):
         )
 
     @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Read a detector that :meth:`save` wrote; ``Detector.load`` reads any method's."""
+    def load(cls, path: str | Path, *, device: str | None = None) -> Self:
+        """Read a detector that :meth:`save` wrote; ``Detector.load`` reads any method's.
+
+        Arguments:
+            path: The model folder.
+            device: Where it shall live; default: where it was fitted.
+        """
         state, about = model_file.read(Path(path))
         kind = Detector.registry.get(about["method"])
         if kind is None or not issubclass(kind, cls):
             raise model_file.foreign(path, about["method"], cls.__name__)
         detector = kind(**parameters.from_json(kind, about["parameters"]))
+        detector.device = device or detector.device
         detector.num_features_ = about["num_features"]
         detector.feature_names_ = None if about["feature_names"] is None else tuple(about["feature_names"])
         detector.classes_ = tuple(about["classes"])
