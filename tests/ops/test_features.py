@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+from degem.ops.features import row_normalize, to_tensor
+
+
+def test_rows_have_unit_norm_whatever_their_sign_and_storage() -> None:
+    dense = np.array([[1, -3, 0], [0, 0, 0], [2, 2, 4]], dtype=np.float32)
+    expected = np.array([[0.25, -0.75, 0], [0, 0, 0], [0.25, 0.25, 0.5]], dtype=np.float32)
+    np.testing.assert_allclose(row_normalize(dense), expected)
+    sparse = row_normalize(sp.csr_array(dense))
+    assert sparse.dtype == np.float32
+    np.testing.assert_allclose(sparse.toarray(), expected)
+
+
+def test_the_caller_s_features_stay_as_they_are() -> None:
+    dense = np.array([[1, 3]], dtype=np.float32)
+    sparse = sp.csr_array(dense)
+    row_normalize(dense)
+    row_normalize(sparse)
+    np.testing.assert_array_equal(dense, [[1, 3]])
+    np.testing.assert_array_equal(sparse.data, [1, 3])
+
+
+def test_read_only_arrays_become_tensors_without_a_warning() -> None:
+    dense = np.eye(2, dtype=np.float32)
+    dense.flags.writeable = False
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        strided, sparse = to_tensor(dense), to_tensor(sp.csr_array(dense))
+    assert sparse.layout == torch.sparse_csr
+    assert torch.equal(strided, sparse.to_dense())
