@@ -32,8 +32,7 @@ def write(path: Path, state: dict[str, torch.Tensor], about: dict[str, Any]) -> 
         state: Named tensors.
         about: What else there is to know; must be JSON.
     """
-    if path.exists() and not (path / ABOUT).is_file() and (not path.is_dir() or any(path.iterdir())):
-        raise ModelFileError(f"{path} exists and is not a model folder: choose another path or remove it")
+    check_target(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     tensors = save_tensors({name: tensor.detach().cpu().contiguous() for name, tensor in state.items()})
     document = {
@@ -51,6 +50,12 @@ def write(path: Path, state: dict[str, torch.Tensor], about: dict[str, Any]) -> 
         _swap(staging, path)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
+
+
+def check_target(path: Path) -> None:
+    """Refuse to write a model over anything that is not one."""
+    if path.exists() and not (path / ABOUT).is_file() and (not path.is_dir() or any(path.iterdir())):
+        raise ModelFileError(f"{path} exists and is not a model folder: choose another path or remove it")
 
 
 def read(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
@@ -122,12 +127,12 @@ def _write_synced(path: Path, content: bytes) -> None:
 def _swap(staging: Path, path: Path) -> None:
     """Put ``staging`` in the place of ``path``; a folder cannot be replaced in one rename, so the old one steps aside first."""
     old = staging.with_name(f"{staging.name}-old")
-    if path.exists():
-        path.rename(old)
     try:
+        if path.exists():
+            path.rename(old)
         staging.rename(path)
-    except OSError:
-        if old.exists():
+    except BaseException:  # Ctrl-C between the two renames too
+        if old.exists() and not path.exists():
             old.rename(path)
         raise
     shutil.rmtree(old, ignore_errors=True)
