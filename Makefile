@@ -1,4 +1,4 @@
-# The two commands of the README: each makes .venv if needed, then does its job.
+# The README's two commands, `make demo` and `make test`: each makes .venv where it is missing, then does its job.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -11,7 +11,8 @@ demo: $(VENV)/installed
 	$(BIN)/degem demo --out demo
 
 test: $(VENV)/installed-dev
-	$(BIN)/python -m pytest -n 2 --dist loadgroup --cov --cov-report=term:skip-covered
+	scripts/install-chromium
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup --cov --cov-report=term:skip-covered
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
@@ -21,13 +22,16 @@ lint: $(VENV)/installed-dev
 clean:
 	rm -rf $(VENV) demo build dist
 
-$(VENV)/bin/python:
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "degem needs Python 3.11 or newer: make PYTHON=python3.12" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/installed: pyproject.toml constraints.txt | $(VENV)/bin/python
+$(VENV)/installed: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing degem into $(VENV) (a few minutes, once) …"
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 
-$(VENV)/installed-dev: pyproject.toml constraints.txt | $(VENV)/bin/python
+$(VENV)/installed-dev: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing degem and its tools into $(VENV) (a few minutes, once) …"
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	touch $(VENV)/installed $@

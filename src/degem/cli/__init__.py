@@ -1,0 +1,56 @@
+"""The command ``degem``: one file a command, thin: parse, call the library, print."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from degem.cli import demo, evaluate, fit, info, methods, score
+from degem.cli.common import one_line, one_line_warnings
+from degem.errors import DegemError
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+app.command()(demo.demo)
+app.command()(fit.fit)
+app.command()(score.score)
+app.command()(evaluate.evaluate)
+app.command()(info.info)
+app.command()(methods.methods)
+
+
+@app.callback()
+def degem(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error; may stand anywhere.")] = False,
+) -> None:
+    """Know which nodes your graph model should not be trusted on.
+
+    Fit a detector on a graph, score any graph with the same features, and get a calibrated answer for every node.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command and exit: 0 done, 2 a mistake that can be put right, 1 anything else, 130 after Ctrl-C."""
+    words = sorted(sys.argv[1:] if arguments is None else arguments, key=lambda word: word != "--debug")
+    try:
+        with one_line_warnings():
+            app(args=words, prog_name="degem")
+    except Exception as error:
+        if "--debug" in words:
+            raise
+        message, code = _explained(error)
+        print(f"degem: {one_line(message)}", file=sys.stderr)
+        sys.exit(code)
+
+
+def _explained(error: Exception) -> tuple[str, int]:
+    """What to tell of an error, and the exit code."""
+    if isinstance(error, DegemError):
+        return str(error), 2
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}", 2
+    if isinstance(error, MemoryError):
+        return f"out of memory: {error}", 1
+    return f"unexpected {type(error).__name__}: {error} (--debug shows where)", 1

@@ -1,0 +1,202 @@
+"""What the commands share: options, opening graphs, writing tables, printing."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
+
+import typer
+
+from degem.errors import GraphError, ParameterError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from degem import Detector, Graph
+
+GraphArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="GRAPH",
+        help="A folder (nodes.csv|parquet, edges.csv|parquet), an .npz file, or a dataset's name.",
+    ),
+]
+ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that degem fit wrote.")]
+IdColumn = Annotated[str | None, typer.Option(help="Column of the nodes' ids.", show_default="first column")]
+LabelColumn = Annotated[str | None, typer.Option(help="Column of the classes; empty where unknown.")]
+FeatureColumns = Annotated[
+    str | None, typer.Option(help="Feature columns, separated by commas.", show_default="every other column")
+]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
+Device = Annotated[str | None, typer.Option(help="cpu or cuda.", show_default="cpu; for a model where it was fitted")]
+Threads = Annotated[int | None, typer.Option(min=1, help="CPU threads to use.", show_default="all cores")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the method; may be given many times."),
+]
+Alpha = Annotated[float, typer.Option(min=0, max=1, help="False-alarm rate: share of ID nodes that may be flagged.")]
+FalseDiscoveryRate = Annotated[
+    float | None,
+    typer.Option("--fdr", min=0, max=1, help="Instead of --alpha: share of flagged nodes that may be false alarms."),
+]
+ByDegree = Annotated[bool, typer.Option("--by-degree", help="Calibrate among nodes of similar degree.")]
+
+
+def parsed_settings(kind: type[Detector], settings: list[str] | None) -> dict[str, Any]:
+    """The parameters that ``--set name=value`` stand for, checked against their type and range."""
+    from degem import parameters
+
+    found = {}
+    for setting in settings or []:
+        name, equals, text = setting.partition("=")
+        if not equals:
+            raise ParameterError(f"--set {setting}: write it as name=value")
+        found[name.replace(".", "__")] = parameters.parse(kind, name, text)
+    return found
+
+
+def method_named(name: str) -> type[Detector]:
+    """The detector of that name."""
+    from degem import Detector
+
+    if name not in Detector.registry:
+        raise ParameterError(f"there is no method {name!r}: choose from {', '.join(sorted(Detector.registry))}")
+    return Detector.registry[name]
+
+
+def prepare_machine(threads: int | None, device: str | None) -> None:
+    """Use that many CPU threads, and make sure that the device is there."""
+    import torch
+
+    if device is not None:
+        try:
+            kind = torch.device(device).type
+        except RuntimeError:
+            raise ParameterError(f"--device {device}: choose cpu, cuda or cuda:N") from None
+        if kind == "cuda" and not torch.cuda.is_available():
+            raise ParameterError(f"--device {device}: this machine has no CUDA device, or torch was built without CUDA")
+    if threads is not None:
+        import numba
+        import threadpoolctl
+
+        torch.set_num_threads(threads)
+        numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
+        threadpoolctl.threadpool_limits(threads)
+
+
+def truth_column(graph: Graph, name: str) -> NDArray[np.bool_]:
+    """A column or mask of the node table as booleans."""
+    import numpy as np
+
+    if name in graph.masks:
+        return graph.masks[name]
+    if name not in graph.columns:
+        known = ", ".join([*graph.columns, *graph.masks]) or "none"
+        raise GraphError(f"the graph has no column {name!r}; columns that are neither id, label nor feature: {known}")
+    column = graph.columns[name]
+    truth = column.astype(str)
+    words = {
+        "True": True,
+        "true": True,
+        "1": True,
+        "1.0": True,
+        "False": False,
+        "false": False,
+        "0": False,
+        "0.0": False,
+    }
+    unknown = [row for row, word in enumerate(truth) if word not in words]
+    if unknown:
+        raise GraphError(f"column {name!r}, row {unknown[0]}: {column[unknown[0]]!r} is neither true nor false")
+    return np.array([words[word] for word in truth], dtype=np.bool_)
+
+
+def check_table_path(path: Path) -> None:
+    """Refuse a table's path whose suffix says no known format, before any work is done."""
+    if path.suffix not in {".parquet", ".csv"}:
+        raise ParameterError(f"{path}: a table is written to a .parquet or a .csv file")
+    if path.is_dir():
+        raise ParameterError(f"{path} is a folder: name a file")
+
+
+def write_table(table: pd.DataFrame, path: Path) -> None:
+    """Write a table to Parquet or CSV by its suffix; an interruption leaves the old file, or none."""
+    check_table_path(path)
+    with replaced_file(path) as staging:
+        if path.suffix == ".csv":
+            table.to_csv(staging, index=False)
+        else:
+            table.to_parquet(staging, index=False)
+
+
+@contextmanager
+def replaced_file(path: Path) -> Iterator[Path]:
+    """A file to write in the place of ``path``, put there only when all went well."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    os.close(handle)
+    staging = Path(name)
+    try:
+        yield staging
+        staging.chmod(0o666 & ~_umask())
+        staging.replace(path)
+    finally:
+        staging.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def print_json(document: Any) -> None:
+    """Print JSON to stdout; NaN and infinities, which JSON does not know, as null."""
+    typer.echo(json.dumps(_plain(document), indent=1, ensure_ascii=False, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def one_line(message: object) -> str:
+    """Text without line breaks."""
+    return " ".join(str(message).split())
+
+
+@contextmanager
+def one_line_warnings() -> Iterator[None]:
+    """Inside, warnings go to stderr as one line each."""
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        print(f"degem: note: {one_line(message)}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield

@@ -1,0 +1,93 @@
+"""``degem fit``: from a graph to a model folder."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from degem.cli.common import (
+    AsJson,
+    Device,
+    FeatureColumns,
+    GraphArgument,
+    IdColumn,
+    LabelColumn,
+    Seed,
+    Settings,
+    Threads,
+    method_named,
+    open_graph,
+    parsed_settings,
+    prepare_machine,
+    print_json,
+    truth_column,
+)
+
+if TYPE_CHECKING:
+    from degem import Graph, NodeSet
+
+
+def fit(
+    graph: GraphArgument,
+    out: Annotated[Path, typer.Option(metavar="MODEL", help="Folder to write the model to.")],
+    method: Annotated[str, typer.Option(help="The detector's name: see degem methods.")] = "degem",
+    settings: Settings = None,
+    id_column: IdColumn = None,
+    label_column: LabelColumn = None,
+    feature_columns: FeatureColumns = None,
+    exposure: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Column that marks nodes known to be OOD, for methods that need such."),
+    ] = None,
+    seed: Seed = 0,
+    device: Device = None,
+    threads: Threads = None,
+    as_json: AsJson = False,
+) -> None:
+    """Learn what the in-distribution nodes of GRAPH look like, and save the model.
+
+    In-distribution are the labelled nodes, or all nodes of a graph without labels. A tenth of them (or the graph's val
+    mask) is held out to calibrate p-values.
+
+    Example: degem fit my_graph/ --label-column topic --out model --set num_hops=3
+    """
+    from degem import model_file
+    from degem.cli.progress import progress_bar
+
+    kind = method_named(method)
+    detector = kind(**{"seed": seed, "device": device or "cpu"}).set_params(**parsed_settings(kind, settings))
+    model_file.check_target(out)
+    prepare_machine(threads, detector.device)
+    loaded = open_graph(graph, id_column=id_column, label_column=label_column, feature_columns=feature_columns)
+    start = time.perf_counter()
+    with progress_bar() as on_progress:
+        detector.fit(loaded, exposure=_exposed(loaded, exposure), on_progress=on_progress)
+    seconds = time.perf_counter() - start
+    detector.save(out)
+    summary = {
+        "model": str(out),
+        "method": method,
+        "nodes": loaded.num_nodes,
+        "training_nodes": detector.num_training_nodes_,
+        "calibration_nodes": len(detector.calibration_scores_),
+        "classes": len(detector.classes_),
+        "seconds": round(seconds, 3),
+    }
+    if as_json:
+        print_json(summary)
+        return
+    typer.echo(
+        f"{method} fitted on {detector.num_training_nodes_:,} nodes in {seconds:.1f} s, "
+        f"calibrated on {len(detector.calibration_scores_):,}: {out}"
+    )
+
+
+def _exposed(graph: Graph, column: str | None) -> NodeSet | None:
+    import numpy as np
+
+    from degem import NodeSet
+
+    return None if column is None else NodeSet(graph, np.flatnonzero(truth_column(graph, column)))

@@ -1,0 +1,54 @@
+"""``degem info``: what a model folder holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from degem.cli.common import AsJson, ModelArgument, print_json
+
+
+def info(model: ModelArgument, as_json: AsJson = False) -> None:
+    """Say what MODEL is: method, parameters, data it was fitted on, calibration, versions.
+
+    Example: degem info model --json
+    """
+    from degem import model_file
+
+    state, about = model_file.read(model)
+    document: dict[str, Any] = {
+        "method": about["method"],
+        "parameters": about["parameters"],
+        "features": about["num_features"],
+        "classes": about["class_names"] or about["classes"],
+        "training_nodes": about["num_training_nodes"],
+        "calibration_nodes": len(state["calibration.scores"]),
+        "steps": max((len(curve) for curve in about["history"].values()), default=0),
+        "tensors": sum(tensor.numel() for name, tensor in state.items() if name.startswith("model.")),
+        "versions": about["versions"],
+        "format_version": about["format_version"],
+    }
+    if as_json:
+        print_json(document)
+    else:
+        _print(document)
+
+
+def _print(document: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("", "", show_header=False, box=None)
+    for name, value in _flat(document):
+        table.add_row(name.replace("_", " "), value)
+    Console().print(table)
+
+
+def _flat(document: dict[str, Any], indent: str = "") -> list[tuple[str, str]]:
+    """Rows of names and values, nested ones indented under theirs."""
+    rows = []
+    for name, value in document.items():
+        if isinstance(value, dict):
+            rows += [(indent + name, ""), *_flat(value, indent + "  ")]
+        else:
+            rows.append((indent + name, ", ".join(map(str, value)) if isinstance(value, list) else str(value)))
+    return rows
