@@ -14,6 +14,8 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from degem import calibration, model_file, parameters
+from degem.detectors import explanation, notebook
+from degem.detectors.explanation import Explanation
 from degem.detectors.split import TrainingSet, resolve_training_set
 from degem.errors import CalibrationWarning, DegemError, GraphError, NotFittedError
 from degem.graph import Graph, NodeSet, as_graph
@@ -57,6 +59,7 @@ class Detector(ABC):
     registry: ClassVar[dict[str, type[Detector]]] = {}
 
     def __init_subclass__(cls, **keywords: Any) -> None:
+        """Register a class that gives itself a name."""
         super().__init_subclass__(**keywords)
         if "name" in cls.__dict__:
             Detector.registry[cls.name] = cls
@@ -216,6 +219,26 @@ class Detector(ABC):
         table["class_probability"] = scored.probabilities.max(axis=1).astype(np.float64)
         return table
 
+    # -- explaining --------------------------------------------------------------------------------------------
+
+    @property
+    def has_latents(self) -> bool:
+        """Whether :meth:`embed` gives something."""
+        return type(self)._embed is not Detector._embed
+
+    def explain(self, graph: Any, nodes: ArrayLike, *, reference: Any | None = None) -> list[Explanation]:
+        """Why ``nodes`` got their scores, one :class:`~degem.detectors.explanation.Explanation` a node.
+
+        Arguments:
+            graph: The graph that holds the nodes.
+            nodes: Their indices, or a mask.
+            reference: The training graph; with it the nearest training nodes in latent space are named.
+        """
+        return explanation.explain(self, self._checked(graph), nodes, reference=reference)
+
+    def _repr_html_(self) -> str:
+        return notebook.detector_html(self)
+
     # -- parameters --------------------------------------------------------------------------------------------
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -296,16 +319,17 @@ class Detector(ABC):
         """The graph, if this detector can score it."""
         if not hasattr(self, "num_features_"):
             self._require_fitted()
-        graph = as_graph(graph)
-        if graph.num_features != self.num_features_:
+        checked = as_graph(graph)
+        if checked.num_features != self.num_features_:
             raise GraphError(
-                f"the graph has {graph.num_features} feature columns, but the detector was fitted on {self.num_features_}"
+                f"the graph has {checked.num_features} feature columns, "
+                f"but the detector was fitted on {self.num_features_}"
             )
-        if None not in (graph.feature_names, self.feature_names_) and graph.feature_names != self.feature_names_:
-            pairs = zip(self.feature_names_ or (), graph.feature_names or (), strict=True)
+        if None not in (checked.feature_names, self.feature_names_) and checked.feature_names != self.feature_names_:
+            pairs = zip(self.feature_names_ or (), checked.feature_names or (), strict=True)
             column, (expected, got) = next((i, pair) for i, pair in enumerate(pairs) if pair[0] != pair[1])
             raise GraphError(f"feature column {column} is {got!r}, but the detector was fitted with {expected!r} there")
-        return graph
+        return checked
 
     def _require_fitted(self) -> None:
         if not hasattr(self, "calibration_scores_"):
