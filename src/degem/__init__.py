@@ -4,12 +4,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from degem.detectors import DeGEM as DeGEM
     from degem.detectors import Detector as Detector
     from degem.graph import Graph as Graph
     from degem.graph import NodeSet as NodeSet
 
 # Where each public name lives. Imported when first asked for, so that `degem --help` does not wait for torch.
 _HOMES = {
+    "DeGEM": "degem.detectors",
     "Detector": "degem.detectors",
     "Graph": "degem.graph",
     "NodeSet": "degem.graph",

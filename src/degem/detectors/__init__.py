@@ -2,3 +2,4 @@
 
 from degem.detectors.base import Detector as Detector
 from degem.detectors.base import Scored as Scored
+from degem.detectors.degem import DeGEM as DeGEM

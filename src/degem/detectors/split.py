@@ -44,7 +44,7 @@ def resolve_training_set(
     exposure: NodeSet | None,
     seed: int,
 ) -> tuple[TrainingSet, NDArray[np.int64], tuple[int, ...]]:
-    """The training set, the calibration nodes, and the classes (as numbered in ``graph``) that the labels 0 … C − 1 stand for."""
+    """The training set, the calibration nodes, and the classes of ``graph`` that the labels 0 … C − 1 stand for."""
     known = graph.labelled if graph.labelled.any() else np.ones(graph.num_nodes, dtype=np.bool_)
     train = _given_mask(graph, "train", train_mask)
     held_out = _given_mask(graph, "val", calibration_mask)
@@ -75,7 +75,8 @@ def _given_mask(graph: Graph, name: str, mask: ArrayLike | None) -> NDArray[np.b
     array = np.asarray(mask)
     if array.shape != (graph.num_nodes,) or array.dtype != np.bool_:
         raise GraphError(
-            f"the {name} mask must be one boolean for each of the {graph.num_nodes} nodes, got {array.dtype} {array.shape}"
+            f"the {name} mask must be one boolean for each of the {graph.num_nodes} nodes, "
+            f"got {array.dtype} of shape {array.shape}"
         )
     return array
 

@@ -1,0 +1,101 @@
+"""Energy heads: from a latent (and the summary of the graph) to one number, with its gradient in closed form."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+class MLPEnergy(nn.Module):
+    r"""A two-layer energy head :math:`f(h, s) = w^\top \mathrm{ReLU}(W [h \| \rho s] + b) + b'`.
+
+    Arguments:
+        latent_dim: The size :math:`d` of the latent.
+        hidden_dim: The width of the hidden layer.
+        condition_weight: The weight :math:`\rho` of the summary; 0 leaves it out (no conditional energy).
+        batch_norm: BatchNorm and dropout after the ReLU, as the authors' program has them: energies are then taken in
+            training mode, chains move in evaluation mode.
+
+    Example:
+        >>> MLPEnergy(8)(torch.randn(5, 8), torch.randn(8)).shape
+        torch.Size([5])
+    """
+
+    def __init__(
+        self, latent_dim: int, hidden_dim: int = 64, *, condition_weight: float = 1.0, batch_norm: bool = False
+    ) -> None:
+        super().__init__()
+        self.condition_weight = condition_weight
+        self.hidden = nn.Linear(latent_dim * (2 if condition_weight else 1), hidden_dim)
+        self.norm = nn.BatchNorm1d(hidden_dim) if batch_norm else None
+        self.out = nn.Linear(hidden_dim, 1)
+
+    def forward(self, latents: Tensor, summary: Tensor) -> Tensor:
+        """Energies of shape (n,)."""
+        active = F.relu(self._hidden(latents, summary))
+        if self.norm is not None:
+            active = F.dropout(self.norm(active), 0.5, self.training)
+        energies: Tensor = self.out(active).squeeze(1)
+        return energies
+
+    @torch.no_grad()
+    def gradient(self, latents: Tensor, summary: Tensor) -> Tensor:
+        r"""The gradient :math:`\nabla_h f = W_h^\top (w \odot 1[z > 0])` in evaluation mode: two small products, no autograd."""
+        slope = self.out.weight[0]
+        if self.norm is not None:
+            variance = torch.as_tensor(self.norm.running_var)
+            slope = slope * self.norm.weight / torch.sqrt(variance + self.norm.eps)
+        active = self._hidden(latents, summary) > 0
+        return (active * slope) @ self.hidden.weight[:, : latents.shape[1]]
+
+    def _hidden(self, latents: Tensor, summary: Tensor) -> Tensor:
+        dim = latents.shape[1]
+        bias = self.hidden.bias
+        if self.condition_weight:
+            bias = bias + self.condition_weight * (self.hidden.weight[:, dim:] @ summary)
+        return F.linear(latents, self.hidden.weight[:, :dim], bias)
+
+
+class BilinearEnergy(nn.Module):
+    r"""A bilinear energy head :math:`f(h, s) = -h^\top W s`.
+
+    Arguments:
+        latent_dim: The size :math:`d` of the latent.
+
+    Example:
+        >>> BilinearEnergy(8)(torch.randn(5, 8), torch.randn(8)).shape
+        torch.Size([5])
+    """
+
+    def __init__(self, latent_dim: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(latent_dim, latent_dim))
+        nn.init.xavier_uniform_(self.weight)
+
+    def forward(self, latents: Tensor, summary: Tensor) -> Tensor:
+        """Energies of shape (n,)."""
+        return -latents @ (self.weight @ summary)
+
+    @torch.no_grad()
+    def gradient(self, latents: Tensor, summary: Tensor) -> Tensor:
+        r"""The gradient :math:`\nabla_h f = -W s`, the same for every latent."""
+        return (-(self.weight @ summary)).expand_as(latents)
+
+
+class Discriminator(nn.Module):
+    r"""The bilinear critic of Deep Graph Infomax: logits :math:`h^\top W s`.
+
+    Example:
+        >>> Discriminator(8)(torch.randn(5, 8), torch.randn(8)).shape
+        torch.Size([5])
+    """
+
+    def __init__(self, latent_dim: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(latent_dim, latent_dim))
+        nn.init.xavier_uniform_(self.weight)
+
+    def forward(self, latents: Tensor, summary: Tensor) -> Tensor:
+        """Logits of shape (n,)."""
+        return latents @ (self.weight @ summary)

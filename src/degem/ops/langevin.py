@@ -1,0 +1,98 @@
+"""Langevin sampling, as a function of positions, a gradient, settings and a generator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from degem.parameters import Count, Fraction, NonNegative, Positive
+
+
+@dataclass(frozen=True, kw_only=True)
+class LangevinSettings:
+    r"""How chains move and where they start.
+
+    Arguments:
+        num_steps: Steps :math:`K` a chain takes each time.
+        step_size: Step size :math:`\lambda`.
+        noise_std: Standard deviation :math:`\sigma` of the noise of one step.
+        num_chains: Chains :math:`M`; by default as many as training nodes in a step.
+        buffer_factor: Size of the replay buffer, in multiples of :math:`M`.
+        fresh_share: Share of chains that start anew instead of from the replay buffer.
+        start: Fresh chains are uniform in a cube (:math:`[-1, 1]^d`) or standard normal.
+    """
+
+    num_steps: Count = 20
+    step_size: Positive = 1.0
+    noise_std: NonNegative = 0.005
+    num_chains: Count | None = None
+    buffer_factor: Count = 2
+    fresh_share: Fraction = 0.05
+    start: Literal["uniform", "normal"] = "uniform"
+
+
+def langevin(
+    positions: Tensor,
+    gradient: Callable[[Tensor], Tensor],
+    settings: LangevinSettings,
+    generator: torch.Generator,
+) -> Tensor:
+    r"""Move chains :math:`K` steps: :math:`\tilde h \leftarrow \tilde h - \lambda \nabla f(\tilde h) + \sigma\,\epsilon`.
+
+    Arguments:
+        positions: Where the chains stand, of shape :math:`(M, d)`; left as they are.
+        gradient: The gradient :math:`\nabla f` of the energy, of the same shape as its argument.
+        settings: :math:`K`, :math:`\lambda` and :math:`\sigma`.
+        generator: Source of the noise :math:`\epsilon \sim \mathcal{N}(0, I)`.
+
+    Example:
+        >>> start = torch.ones(1, 2)
+        >>> settings = LangevinSettings(num_steps=1, step_size=0.5, noise_std=0.0)
+        >>> langevin(start, lambda h: h, settings, torch.Generator())
+        tensor([[0.5000, 0.5000]])
+    """
+    moved = positions.clone()
+    noise = torch.empty_like(moved)
+    for _ in range(settings.num_steps):
+        moved = moved.add_(gradient(moved), alpha=-settings.step_size)
+        if settings.noise_std > 0:
+            moved.add_(noise.normal_(generator=generator), alpha=settings.noise_std)
+    return moved
+
+
+def fresh_chains(count: int, dim: int, settings: LangevinSettings, generator: torch.Generator) -> Tensor:
+    """Starting points of new chains, of shape (count, dim).
+
+    Example:
+        >>> fresh_chains(2, 3, LangevinSettings(), torch.Generator()).shape
+        torch.Size([2, 3])
+    """
+    if settings.start == "normal":
+        return torch.randn(count, dim, generator=generator, device=generator.device)
+    return 2 * torch.rand(count, dim, generator=generator, device=generator.device) - 1
+
+
+def replayed_chains(
+    buffer: Tensor, count: int, settings: LangevinSettings, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
+    """Starting points from the replay buffer, a share of them fresh, and the buffer rows they came from.
+
+    Arguments:
+        buffer: Where earlier chains ended, of shape (B, d); left as it is.
+        count: How many chains to start.
+        settings: The share of fresh ones and where those start.
+        generator: Source of the choice.
+
+    Example:
+        >>> chains, rows = replayed_chains(torch.zeros(4, 2), 3, LangevinSettings(fresh_share=0.0), torch.Generator())
+        >>> chains.shape, rows.shape
+        (torch.Size([3, 2]), torch.Size([3]))
+    """
+    rows = torch.randperm(len(buffer), generator=generator, device=buffer.device)[:count]
+    fresh = torch.rand(len(rows), 1, generator=generator, device=buffer.device) < settings.fresh_share
+    chains = torch.where(fresh, fresh_chains(len(rows), buffer.shape[1], settings, generator), buffer[rows])
+    return chains, rows
