@@ -8,10 +8,10 @@ from torch.nn import functional as F
 
 
 class MultiHopEncoder(nn.Module):
-    r"""The multi-hop encoder :math:`h = \big[\phi(X^{(0)}W^{(0)}) \| \cdots \| \phi(X^{(L)}W^{(L)})\big] W_{enc} + b_{enc}`.
+    r"""The multi-hop encoder :math:`h = [\phi(X^{(0)}W^{(0)}) \| \cdots \| \phi(X^{(L)}W^{(L)})] W_{enc} + b_{enc}`.
 
-    :math:`\phi` normalises each row to unit length, then ReLU, then dropout, and the encoder ends in a ReLU, as the authors'
-    program does; with ``linear`` there is neither, as in the paper's formula.
+    :math:`\phi` normalises each row to unit length, then ReLU, then dropout, and the encoder ends in a ReLU, as the
+    authors' program does; with ``linear`` there is neither, as in the paper's formula.
 
     Arguments:
         in_dim: The number of feature columns :math:`r`.
@@ -46,7 +46,7 @@ class MultiHopEncoder(nn.Module):
 
 
 class OneLayerEncoder(nn.Module):
-    r"""One graph convolution, :math:`h = \mathrm{ReLU}(X^{(1)} W + b)`: what the ablation puts in place of the multi-hop encoder.
+    r"""One graph convolution, :math:`h = \mathrm{ReLU}(X^{(1)} W + b)`: the ablation's stand-in for the multi-hop one.
 
     Arguments:
         in_dim: The number of feature columns :math:`r`.

@@ -41,8 +41,8 @@ class MLPEnergy(nn.Module):
 
     @torch.no_grad()
     def gradient(self, latents: Tensor, summary: Tensor) -> Tensor:
-        r"""The gradient :math:`\nabla_h f = W_h^\top (w \odot 1[z > 0])` in evaluation mode: two small products, no autograd."""
-        slope = self.out.weight[0]
+        r"""The gradient :math:`\nabla_h f = W_h^\top (w \odot 1[z > 0])` in evaluation mode: two small products."""
+        slope: Tensor = self.out.weight[0]
         if self.norm is not None:
             variance = torch.as_tensor(self.norm.running_var)
             slope = slope * self.norm.weight / torch.sqrt(variance + self.norm.eps)
@@ -51,7 +51,7 @@ class MLPEnergy(nn.Module):
 
     def _hidden(self, latents: Tensor, summary: Tensor) -> Tensor:
         dim = latents.shape[1]
-        bias = self.hidden.bias
+        bias: Tensor = self.hidden.bias
         if self.condition_weight:
             bias = bias + self.condition_weight * (self.hidden.weight[:, dim:] @ summary)
         return F.linear(latents, self.hidden.weight[:, :dim], bias)

@@ -7,9 +7,10 @@ from torch import Tensor
 
 
 def contrastive_divergence(data: Tensor, chains: Tensor, penalty: float) -> Tensor:
-    r"""Maximum likelihood of an energy model: :math:`\bar f(h) - \bar f(\tilde h) + c\,(\overline{f(h)^2} + \overline{f(\tilde h)^2})`.
+    r"""Maximum likelihood of an energy model, from data and samples of the model.
 
-    The first two terms have the gradient of the negative log-likelihood (Du & Mordatch 2019); the penalty keeps the scale.
+    :math:`\overline{f(h)} - \overline{f(\tilde h)} + c\,(\overline{f(h)^2} + \overline{f(\tilde h)^2})`: the first two
+    terms have the gradient of the negative log-likelihood (Du & Mordatch 2019), the penalty keeps the scale.
 
     Arguments:
         data: Energies :math:`f(h)` of data.

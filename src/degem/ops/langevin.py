@@ -41,7 +41,7 @@ def langevin(
     settings: LangevinSettings,
     generator: torch.Generator,
 ) -> Tensor:
-    r"""Move chains :math:`K` steps: :math:`\tilde h \leftarrow \tilde h - \lambda \nabla f(\tilde h) + \sigma\,\epsilon`.
+    r"""Move chains :math:`K` steps, :math:`\tilde h \leftarrow \tilde h - \lambda \nabla f(\tilde h) + \sigma\epsilon`.
 
     Arguments:
         positions: Where the chains stand, of shape :math:`(M, d)`; left as they are.

@@ -7,7 +7,7 @@ from torch import Tensor
 
 
 def energy_readout(latents: Tensor, energies: Tensor, energy_weight: float) -> Tensor:
-    r"""The summary :math:`s = \sum_i (\gamma \bar p_i + (1 - \gamma)/N)\,h_i` with :math:`\bar p = \mathrm{softmax}(-f)`.
+    r"""The summary :math:`s = \sum_i (\gamma \bar p_i + (1 - \gamma)/N) h_i`, :math:`\bar p = \mathrm{softmax}(-f)`.
 
     Arguments:
         latents: Latents :math:`h`, of shape :math:`(N, d)`.
