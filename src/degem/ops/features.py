@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 
-Features = TypeVar("Features", NDArray[np.float32], sp.csr_array)
+Features = NDArray[np.float32] | sp.csr_array
 
 
 def row_normalize(features: Features) -> Features:
@@ -32,7 +32,7 @@ def row_normalize(features: Features) -> Features:
     return features * _inverse(np.abs(features).sum(axis=1))[:, None]
 
 
-def to_tensor(features: NDArray[np.float32] | sp.csr_array, device: str = "cpu") -> torch.Tensor:
+def to_tensor(features: Features, device: str = "cpu") -> torch.Tensor:
     """Features as a tensor: strided from a dense array, sparse CSR from a CSR matrix.
 
     Memory is shared where the array is writeable, so treat the tensor as read-only.
