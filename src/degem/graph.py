@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from degem.errors import GraphError, GraphNotice
+from degem.errors import GraphError
 from degem.graph_checks import (
     Features,
     checked_adjacency,
@@ -21,11 +20,15 @@ from degem.graph_checks import (
     checked_labels,
 )
 from degem.graph_inputs import (
+    as_array,
     attribute_matrix,
     edge_array,
     encode_labels,
     infer_num_nodes,
     label_array,
+    matrix_or_none,
+    node_indices,
+    notice,
     pyg_features,
     tidy_adjacency,
 )
@@ -38,7 +41,8 @@ class Graph:
 
     Make one with :meth:`from_arrays`, :meth:`from_pyg`, :meth:`from_networkx` or :func:`degem.read_graph`;
     those tidy the edges (with a notice) before this class checks them. Nothing of a graph can be changed:
-    :meth:`replace` and :meth:`subgraph` return new ones that share memory where they can.
+    :meth:`replace` and :meth:`subgraph` return new ones that share memory where they can. Your own arrays are
+    shared too, not copied: they keep their flags, and writing to them afterwards writes past these checks.
 
     Arguments:
         features: The node features :math:`X`, of shape :math:`(n, d_0)`; dense or CSR, float32, finite.
@@ -68,6 +72,7 @@ class Graph:
     columns: Mapping[str, NDArray[Any]] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        """Check every part and keep it as a read-only view."""
         features = checked_features(self.features)
         num_nodes = features.shape[0]
         store = {
@@ -133,11 +138,12 @@ class Graph:
 
     def subgraph(self, nodes: ArrayLike) -> Graph:
         """The graph induced by ``nodes`` (indices or a mask), in the order given."""
-        index = np.asarray(nodes)
-        index = np.flatnonzero(index) if index.dtype == np.bool_ else index.astype(np.int64)
+        index = node_indices(nodes, self.num_nodes)
+        adjacency = self.adjacency[index][:, index]
+        adjacency.sort_indices()
         return self.replace(
             features=self.features[index],
-            adjacency=self.adjacency[index][:, index],
+            adjacency=adjacency,
             labels=self.labels[index],
             node_ids=self.node_ids[index],
             masks={name: mask[index] for name, mask in self.masks.items()},
@@ -145,6 +151,7 @@ class Graph:
         )
 
     def __repr__(self) -> str:
+        """The counts, in one line."""
         classes = f", {self.num_classes} classes" if self.num_classes else ""
         return f"Graph({self.num_nodes:,} nodes, {self.num_edges:,} edges, {self.num_features:,} features{classes})"
 
@@ -164,30 +171,29 @@ class Graph:
         columns: Mapping[str, ArrayLike] | None = None,
         structural_seed: int = 0,
     ) -> Graph:
-        """A graph from arrays: directed edges are symmetrised, duplicates merged, self-loops dropped, each with a notice.
+        """A graph from arrays: edges made undirected, duplicates merged, self-loops dropped, each with a notice.
 
         Arguments:
-            edges: Pairs of node indices, of shape (m, 2) or (2, m); or
+            edges: Pairs of node indices, of shape (m, 2) or (2, m), a 2 × 2 array being two pairs; or
             adjacency: a SciPy matrix of shape (n, n), whose non-zero entries are edges.
             features: Node features; without them structural ones are made (log-degree and a random projection).
             labels: Class indices, negative or NaN where unknown.
             num_nodes: Needed only where neither features, labels nor an adjacency give it.
             structural_seed: Seed of the structural features.
         """
-        count = infer_num_nodes(num_nodes, features, labels, adjacency, node_ids, edges)
+        matrix, adjacency = matrix_or_none("features", features), matrix_or_none("adjacency", adjacency)
+        labels = None if labels is None else label_array(labels)
+        ids = None if node_ids is None else as_array("node_ids", node_ids)
+        count = infer_num_nodes(num_nodes, matrix, labels, adjacency, ids, edges)
         tidy = tidy_adjacency(edge_array(edges, adjacency, count), count)
-        if features is None:
-            warnings.warn(
-                GraphNotice("the graph has no features: log-degree and a random projection of its edges stand in"),
-                stacklevel=2,
-            )
-            features = structural_features(tidy, seed=structural_seed)
-            feature_names = None
+        if matrix is None:
+            notice("the graph has no features: log-degree and a random projection of its edges stand in")
+            matrix, feature_names = structural_features(tidy, seed=structural_seed), None
         return cls(
-            features=sp.csr_array(features) if sp.issparse(features) else np.asarray(features),
+            features=matrix,
             adjacency=tidy,
-            labels=label_array(labels, count),
-            node_ids=np.arange(count) if node_ids is None else np.asarray(node_ids),
+            labels=np.full(count, -1) if labels is None else labels,
+            node_ids=np.arange(count) if ids is None else ids,
             feature_names=None if feature_names is None else tuple(map(str, feature_names)),
             class_names=None if class_names is None else tuple(map(str, class_names)),
             masks={name: np.asarray(mask) for name, mask in (masks or {}).items()},
@@ -202,13 +208,17 @@ class Graph:
         features, labels = getattr(data, "x", None), getattr(data, "y", None)
         if labels is not None and labels.ndim == 2 and labels.shape[1] == 1:
             labels = labels[:, 0]
-        masks = {name: getattr(data, f"{name}_mask", None) for name in ("train", "val", "test")}
+        found = {name: getattr(data, f"{name}_mask", None) for name in ("train", "val", "test")}
+        masks = {name: mask.cpu().numpy() for name, mask in found.items() if mask is not None}
+        if any(mask.ndim == 2 for mask in masks.values()):
+            notice("the PyG Data holds several splits, so no mask is taken: keep one column of train_mask, …")
+            masks = {}
         return cls.from_arrays(
-            edges=data.edge_index.cpu().numpy(),
+            edges=data.edge_index.cpu().numpy().T,
             features=None if features is None else pyg_features(features),
             labels=None if labels is None else labels.cpu().numpy(),
             num_nodes=data.num_nodes,
-            masks={name: mask.cpu().numpy() for name, mask in masks.items() if mask is not None and mask.ndim == 1},
+            masks=masks,
         )
 
     @classmethod
@@ -222,9 +232,11 @@ class Graph:
             feature_attributes: Node attributes, one feature column each.
             label_attribute: Node attribute with the class; missing or None where unknown.
         """
+        from networkx import to_scipy_sparse_array  # who has a NetworkX graph has NetworkX
+
         names = list(graph.nodes)
-        position = {name: row for row, name in enumerate(names)}
-        edges = np.array([(position[u], position[v]) for u, v in graph.edges()], dtype=np.int64).reshape(-1, 2)
+        if not names:
+            raise GraphError("the graph is empty: it needs at least one node")
         features = None
         if feature_attributes:
             features = attribute_matrix(graph, names, feature_attributes)
@@ -232,11 +244,10 @@ class Graph:
         if label_attribute is not None:
             labels, classes = encode_labels([graph.nodes[name].get(label_attribute) for name in names])
         return cls.from_arrays(
-            edges=edges,
+            adjacency=to_scipy_sparse_array(graph, nodelist=names, weight=None),
             features=features,
             labels=labels,
-            num_nodes=len(names),
-            node_ids=np.array(names, dtype=object),
+            node_ids=np.fromiter(names, dtype=object, count=len(names)),
             feature_names=feature_attributes,
             class_names=classes,
         )

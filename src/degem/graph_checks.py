@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from degem.errors import GraphError
 
 Features = NDArray[np.float32] | sp.csr_array
+MAX_LABEL = 1_000_000
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
@@ -31,27 +32,33 @@ def _frozen_csr(matrix: sp.csr_array) -> sp.csr_array:
 
 
 def checked_features(features: Any) -> Features:
-    if features.ndim != 2:
-        raise GraphError(f"features must have two dimensions (nodes × columns), got shape {features.shape}")
-    if features.shape[0] == 0 or features.shape[1] == 0:
+    """Features of shape (n, d₀), n and d₀ at least 1: numbers, finite in float32; CSR stays CSR."""
+    if getattr(features, "ndim", None) != 2:
+        raise GraphError(f"features must be a matrix (nodes × columns), got shape {np.shape(features)}")
+    if 0 in features.shape:
+        raise GraphError(f"a graph needs at least one node and one feature column, got features of {features.shape}")
+    if features.dtype.kind not in "biuf":
         raise GraphError(
-            f"a graph needs at least one node and one feature column, got features of shape {features.shape}"
+            f"features must be numbers, got dtype {features.dtype}: encode categories as 0/1 columns first"
         )
-    values = features.data if sp.issparse(features) else features
-    if values.dtype.kind not in "biuf":
-        raise GraphError(f"features must be numbers, got dtype {values.dtype}: encode categories as 0/1 columns first")
-    if sp.issparse(features):
-        matrix = sp.csr_array(features, dtype=np.float32)
-        if not matrix.has_canonical_format:
-            matrix = matrix.copy()
-            matrix.sum_duplicates()
-        _check_finite(matrix.data, lambda entry: int(np.searchsorted(matrix.indptr, entry, side="right")) - 1)
-        return _frozen_csr(_small_indices(matrix))
-    with np.errstate(over="ignore"):
-        dense = np.asarray(features, dtype=np.float32)
-    width = dense.shape[1]
-    for start in range(0, dense.shape[0], 1 << 16):  # blocks: no n × d₀ temporary on large memory maps
-        block = dense[start : start + (1 << 16)]
+    with np.errstate(over="ignore"):  # what overflows becomes infinite and is named below
+        return _checked_sparse(features) if sp.issparse(features) else _checked_dense(features)
+
+
+def _checked_sparse(features: Any) -> sp.csr_array:
+    matrix = _checked_csr("features", features)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    _check_finite(matrix.data, lambda entry: int(np.searchsorted(matrix.indptr, entry, side="right")) - 1)
+    return _frozen_csr(matrix)
+
+
+def _checked_dense(features: Any) -> NDArray[np.float32]:
+    dense = np.asarray(features, dtype=np.float32)
+    width, rows = dense.shape[1], 1 << 16
+    for start in range(0, dense.shape[0], rows):  # blocks: no n × d₀ temporary on large memory maps
+        block = dense[start : start + rows]
         _check_finite(block.reshape(-1), lambda entry, start=start: start + entry // width)
     return _frozen(dense)
 
@@ -65,19 +72,33 @@ def _check_finite(values: NDArray[np.float32], row_of: Callable[[int], int]) -> 
         )
 
 
+def _checked_csr(name: str, matrix: Any) -> sp.csr_array:
+    """A float32 CSR matrix whose indices lie where they should, int32 where that suffices (half the memory traffic)."""
+    csr = sp.csr_array(matrix, dtype=np.float32)
+    try:
+        csr.check_format(full_check=True)
+    except ValueError as error:
+        raise GraphError(f"{name} is not a valid CSR matrix: {error}") from None
+    if csr.indices.dtype == np.int32 or max(csr.nnz, *csr.shape) > np.iinfo(np.int32).max:
+        return csr
+    parts = (csr.data, csr.indices.astype(np.int32), csr.indptr.astype(np.int32))
+    return sp.csr_array(parts, shape=csr.shape)
+
+
 def checked_adjacency(adjacency: Any, num_nodes: int) -> sp.csr_array:
+    """A symmetric 0/1 CSR matrix without self-loops, of shape (n, n)."""
     if not isinstance(adjacency, sp.csr_array):
         raise GraphError(
             f"adjacency must be a scipy.sparse.csr_array, got {type(adjacency).__name__}: use Graph.from_arrays"
         )
     if adjacency.shape != (num_nodes, num_nodes):
         raise GraphError(f"adjacency has shape {adjacency.shape}, but there are {num_nodes} nodes")
-    matrix = _small_indices(sp.csr_array(adjacency, dtype=np.float32))
+    matrix = _checked_csr("adjacency", adjacency)
     if not matrix.has_canonical_format:
         raise GraphError("adjacency has duplicate or unsorted entries: use Graph.from_arrays, which tidies them")
     if matrix.diagonal().any():
         raise GraphError("adjacency has self-loops: use Graph.from_arrays, which drops them")
-    if matrix.nnz and not np.all(matrix.data == 1):
+    if not np.all(matrix.data == 1):
         raise GraphError("adjacency holds weights: edges are 0 or 1")
     transposed = matrix.T.tocsr()
     if not (np.array_equal(transposed.indptr, matrix.indptr) and np.array_equal(transposed.indices, matrix.indices)):
@@ -85,33 +106,27 @@ def checked_adjacency(adjacency: Any, num_nodes: int) -> sp.csr_array:
     return _frozen_csr(matrix)
 
 
-def _small_indices(matrix: sp.csr_array) -> sp.csr_array:
-    """The same matrix with int32 indices where they suffice: half the memory traffic of int64."""
-    if max(matrix.nnz, *matrix.shape) > np.iinfo(np.int32).max or matrix.indices.dtype == np.int32:
-        return matrix
-    parts = (matrix.data, matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32))
-    return sp.csr_array(parts, shape=matrix.shape)
-
-
 def checked_labels(labels: Any, num_nodes: int, class_names: tuple[str, ...] | None) -> NDArray[np.int64]:
+    """One class index a node, −1 where unknown, each with a name where there are class names."""
     array = checked_column("labels", labels, num_nodes)
     if array.dtype.kind not in "iu":
         raise GraphError(
             f"labels must be whole numbers, got dtype {array.dtype}: use Graph.from_arrays or encode_labels"
         )
-    array = np.asarray(array, dtype=np.int64)
-    if array.min() < -1:
-        raise GraphError(f"labels: node {int(array.argmin())} has {array.min()}; unlabelled is -1")
-    if class_names is not None and array.max() >= len(class_names):
+    lowest, highest = array.min(), array.max()
+    if lowest < -1:
+        raise GraphError(f"labels: node {int(array.argmin())} has {lowest}; unlabelled is -1")
+    if class_names is not None and highest >= len(class_names):
         raise GraphError(
-            f"labels: node {int(array.argmax())} has class {array.max()}, but there are {len(class_names)} class names"
+            f"labels: node {int(array.argmax())} has class {highest}, but there are {len(class_names)} class names"
         )
-    if array.max() > 1_000_000:
-        raise GraphError(f"labels: class index {array.max()} is too large: number the classes 0, 1, 2, …")
-    return _frozen(array)
+    if highest > MAX_LABEL:
+        raise GraphError(f"labels: class index {highest} is too large: number the classes 0, 1, 2, …")
+    return _frozen(np.asarray(array, dtype=np.int64))
 
 
 def checked_column(name: str, column: Any, num_nodes: int) -> NDArray[Any]:
+    """One value a node."""
     array = np.asarray(column)
     if array.shape != (num_nodes,):
         raise GraphError(f"{name} has shape {array.shape}, expected one value for each of the {num_nodes} nodes")
@@ -119,6 +134,7 @@ def checked_column(name: str, column: Any, num_nodes: int) -> NDArray[Any]:
 
 
 def checked_columns(kind: str, columns: Mapping[str, Any], num_nodes: int, dtype: Any) -> Mapping[str, NDArray[Any]]:
+    """Named columns of one value a node, of ``dtype`` if one is given."""
     checked = {name: checked_column(f"{kind} {name!r}", column, num_nodes) for name, column in columns.items()}
     for name, column in checked.items():
         if dtype is not None and column.dtype != dtype:

@@ -11,6 +11,25 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from degem.errors import GraphError, GraphNotice
+from degem.graph_checks import MAX_LABEL
+
+
+def notice(text: str) -> None:
+    """Tell the caller of a ``Graph.from_…`` what was tidied."""
+    warnings.warn(GraphNotice(text), stacklevel=4)
+
+
+def as_array(name: str, values: Any) -> NDArray[Any]:
+    """``values`` as a NumPy array; rows of different lengths are an error."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise GraphError(f"{name} is not an array: its rows have different lengths") from None
+
+
+def matrix_or_none(name: str, values: Any) -> Any:
+    """A SciPy matrix as it is, anything else as an array, None as None."""
+    return values if values is None or sp.issparse(values) else as_array(name, values)
 
 
 def encode_labels(values: Sequence[Any]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
@@ -39,102 +58,131 @@ def _plain_number(value: Any) -> Any:
 
 
 def infer_num_nodes(num_nodes: int | None, *sources: Any) -> int:
-    """The number of nodes from the first source that tells it; a list of edges tells only the largest index."""
+    """The number of nodes from the first array that tells it; the last one, edges, tells only the largest index."""
     *tables, edges = sources
-    if num_nodes is not None:
-        return int(num_nodes)
-    for source in tables:
-        if source is not None:
-            return int(source.shape[0] if hasattr(source, "shape") else len(source))
-    pairs = np.asarray(edges if edges is not None else [], dtype=np.int64)
-    return int(pairs.max()) + 1 if pairs.size else 0
+    if num_nodes is None:
+        table = next((table for table in tables if table is not None), None)
+        if table is not None:
+            num_nodes = table.shape[0] if table.ndim else 0
+        else:
+            pairs = as_array("edges", [] if edges is None else edges)
+            num_nodes = int(pairs.max()) + 1 if pairs.size and pairs.dtype.kind in "iu" else 0
+    if num_nodes < 1:
+        raise GraphError("the graph is empty: it needs at least one node")
+    return int(num_nodes)
 
 
 def edge_array(edges: Any, adjacency: Any, num_nodes: int) -> NDArray[np.int64]:
     """Edges as an array of shape (2, m), indices checked."""
     if (edges is None) == (adjacency is None):
         raise GraphError("give the edges once: either edges= (pairs of indices) or adjacency= (a SciPy matrix)")
-    if adjacency is not None:
-        matrix = sp.coo_array(adjacency)
-        if matrix.shape != (num_nodes, num_nodes):
-            raise GraphError(f"adjacency has shape {matrix.shape}, but there are {num_nodes} nodes")
-        matrix.eliminate_zeros()
-        if matrix.nnz and not np.all(matrix.data == 1):
-            warnings.warn(GraphNotice("edge weights are dropped: every non-zero entry is an edge"), stacklevel=3)
-        return np.stack([matrix.row, matrix.col]).astype(np.int64)
-    pairs = np.asarray(edges)
+    pairs = _matrix_edges(adjacency, num_nodes) if edges is None else _listed_edges(edges)
+    outside = ((pairs < 0) | (pairs >= num_nodes)).any(axis=0)
+    if outside.any():
+        first = int(outside.argmax())
+        source, target = pairs[:, first]
+        raise GraphError(f"edge {first} ({source}, {target}) points outside the nodes 0 … {num_nodes - 1}")
+    return pairs
+
+
+def _matrix_edges(adjacency: Any, num_nodes: int) -> NDArray[np.int64]:
+    if adjacency.shape != (num_nodes, num_nodes):
+        raise GraphError(f"adjacency has shape {adjacency.shape}, but there are {num_nodes} nodes")
+    if adjacency.dtype.kind not in "biuf":
+        raise GraphError(f"adjacency must hold numbers, got dtype {adjacency.dtype}")
+    try:
+        matrix: Any = sp.coo_array(adjacency)
+    except ValueError as error:
+        raise GraphError(f"adjacency is not a valid matrix: {error}") from None
+    if not np.isfinite(matrix.data).all():
+        raise GraphError("adjacency holds NaN or infinities: an edge is a non-zero number")
+    present = matrix.data != 0
+    if not np.all(matrix.data[present] == 1):
+        notice("edge weights are dropped: every non-zero entry is an edge")
+    return np.stack([matrix.row[present], matrix.col[present]]).astype(np.int64)
+
+
+def _listed_edges(edges: Any) -> NDArray[np.int64]:
+    pairs = as_array("edges", edges)
     if pairs.size == 0:
         return np.empty((2, 0), dtype=np.int64)
     if pairs.ndim != 2 or 2 not in pairs.shape:
         raise GraphError(f"edges must have shape (m, 2) or (2, m), got {pairs.shape}")
-    pairs = pairs if pairs.shape[0] == 2 and pairs.shape[1] != 2 else pairs.T
     if pairs.dtype.kind not in "iu":
         raise GraphError(f"edges must be whole node indices, got dtype {pairs.dtype}")
-    pairs = pairs.astype(np.int64)
-    outside = (pairs < 0) | (pairs >= num_nodes)
-    if outside.any():
-        column = int(outside.any(axis=0).argmax())
-        source, target = pairs[:, column]
-        raise GraphError(f"edge {column} ({source}, {target}) points outside the nodes 0 … {num_nodes - 1}")
-    return pairs
+    return (pairs.T if pairs.shape[1] == 2 else pairs).astype(np.int64)
 
 
 def tidy_adjacency(edges: NDArray[np.int64], num_nodes: int) -> sp.csr_array:
-    """The symmetric 0/1 adjacency of a list of edges, saying what was changed."""
-    if num_nodes == 0:
-        raise GraphError("the graph is empty: it needs at least one node")
+    """The symmetric 0/1 adjacency of a list of edges; self-loops, duplicates and one-way edges get a notice each.
+
+    An edge that is given in one direction only counts as one-way, be it from a directed graph or from a list that
+    names each undirected edge once: the two look the same.
+    """
     loops = edges[0] == edges[1]
     if loops.any():
-        warnings.warn(GraphNotice(f"{int(loops.sum()):,} self-loops dropped"), stacklevel=3)
+        notice(f"{int(loops.sum()):,} self-loops dropped")
         edges = edges[:, ~loops]
     ones = np.ones(edges.shape[1], dtype=np.float32)
     directed = sp.coo_array((ones, (edges[0], edges[1])), shape=(num_nodes, num_nodes)).tocsr()
     directed.sum_duplicates()
-    repeats = edges.shape[1] - directed.nnz
-    if repeats:
-        warnings.warn(GraphNotice(f"{repeats:,} duplicate edges merged"), stacklevel=3)
+    if repeats := edges.shape[1] - directed.nnz:
+        notice(f"{repeats:,} duplicate edges merged")
     symmetric = sp.csr_array(directed + directed.T)
-    one_way = 2 * (symmetric.nnz - directed.nnz)
-    if 0 < one_way < symmetric.nnz or (
-        one_way == symmetric.nnz and np.any(edges[0] > edges[1]) and np.any(edges[0] < edges[1])
-    ):
-        warnings.warn(GraphNotice(f"{one_way // 2:,} one-way edges symmetrised"), stacklevel=3)
+    if one_way := symmetric.nnz - directed.nnz:
+        notice(f"{one_way:,} edges given in one direction only taken as undirected")
     symmetric.data = np.ones_like(symmetric.data)
     symmetric.sort_indices()
     return symmetric
 
 
-def label_array(labels: Any, num_nodes: int) -> NDArray[np.int64]:
+def node_indices(nodes: Any, num_nodes: int) -> NDArray[np.int64]:
+    """The indices that a list of indices or a mask stands for."""
+    array = as_array("nodes", nodes)
+    if array.dtype == np.bool_ and array.shape == (num_nodes,):
+        return np.flatnonzero(array)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise GraphError(
+            f"nodes must be indices or a mask of {num_nodes} booleans, got {array.dtype} of shape {array.shape}"
+        )
+    if array.size and not (array.min() >= 0 and array.max() < num_nodes):
+        raise GraphError(f"nodes hold an index outside 0 … {num_nodes - 1}")
+    return array.astype(np.int64)
+
+
+def label_array(labels: Any) -> NDArray[np.int64]:
     """Labels as int64, NaN and negative values as −1."""
-    if labels is None:
-        return np.full(num_nodes, -1, dtype=np.int64)
-    array = np.asarray(labels)
+    array = as_array("labels", labels)
     if array.dtype.kind == "f":
-        missing = np.isnan(array)
-        if not np.all(array[~missing] == np.floor(array[~missing])) or np.isinf(array).any():
+        array = np.where(np.isnan(array), -1, array)
+        if np.isinf(array).any() or not np.all(array == np.floor(array)):
             raise GraphError(
                 "labels must be whole numbers (NaN or negative where unknown); encode names with encode_labels"
             )
-        array = np.where(missing, -1, array)
+        array = np.maximum(array, -1)
     elif array.dtype.kind not in "iu":
         raise GraphError(f"labels must be whole numbers, got dtype {array.dtype}: encode names with encode_labels")
-    return np.maximum(array.astype(np.int64), -1)
+    if array.size and array.max() > MAX_LABEL:  # before the cast, which would wrap
+        raise GraphError(f"labels: class index {array.max()} is too large: number the classes 0, 1, 2, …")
+    return np.asarray(np.maximum(array.astype(np.int64), -1))
 
 
 def pyg_features(features: Any) -> Any:
-    if features.is_sparse or features.layout.__str__() == "torch.sparse_csr":
-        coo = features.to_sparse_coo().coalesce().cpu()
+    """The features of a PyG ``Data``: a sparse tensor as CSR, a dense one as an array."""
+    if str(features.layout) in ("torch.sparse_coo", "torch.sparse_csr"):
+        coo = features.detach().to_sparse_coo().coalesce().cpu()
         row, column = coo.indices().numpy()
         return sp.csr_array((coo.values().numpy(), (row, column)), shape=tuple(coo.shape))
     return features.detach().cpu().numpy()
 
 
 def attribute_matrix(graph: Any, names: list[Any], attributes: Sequence[str]) -> NDArray[np.float64]:
+    """Numeric node attributes of a NetworkX graph, one column each."""
     matrix = np.empty((len(names), len(attributes)))
     for row, name in enumerate(names):
         for column, attribute in enumerate(attributes):
             value = graph.nodes[name].get(attribute)
-            if isinstance(value, str) or value is None:
+            if not isinstance(value, int | float | np.number):
                 raise GraphError(f"node {name!r}: attribute {attribute!r} is {value!r}, expected a number")
             matrix[row, column] = value
     return matrix
