@@ -117,9 +117,7 @@ DATASETS: dict[str, Dataset] = {
         note=_STRUCTURAL,
     ),
     "chameleon": Dataset(*_wikipedia("chameleon"), 2277, 31371, 2325, 5, 0.23, cut_class=1),
-    "actor": Dataset(
-        pyg("Actor", "Actor"), "Actor/raw", _geom_gcn("film"), *(7600, 26659, 932, 5, 0.22), cut_class=1
-    ),
+    "actor": Dataset(pyg("Actor", "Actor"), "Actor/raw", _geom_gcn("film"), *(7600, 26659, 932, 5, 0.22), cut_class=1),
     "cornell": Dataset(*_webkb("cornell"), 183, 277, 1703, 5, 0.12, cut_class=1),
     "citeseer": Dataset(*_planetoid("citeseer"), 3327, 4552, 3703, 6, 0.74, public_split=True, cut_class=2),
     "pubmed": Dataset(*_planetoid("pubmed"), 19717, 44324, 500, 3, 0.80, public_split=True, cut_class=0),
@@ -173,23 +171,26 @@ def load_dataset(name: str, data_dir: str | Path | None = None) -> Graph:
         name: One of :data:`DATASETS`; ``twitch`` is its German graph.
         data_dir: The folder of raw files. Default: ``$DEGEM_DATA``, else ``raw`` in the cache. It is only read.
     """
-    dataset = describe(name)
-    root = data_root(data_dir)
-    missing = missing_file(name, root)
-    if missing is not None:
-        root = cache_root() / "raw"
-        if missing_file(name, root) is not None:
-            _download(name, dataset, root, missing)
-    folder = root / dataset.folder
+    dataset, folder = describe(name), _raw_folder(name, data_dir)
     graphs, _ = cached("datasets", _key(dataset, folder), lambda: ({"graph": _read(dataset, folder)}, {}))
     return graphs["graph"]
 
 
 def dataset_key(name: str, data_dir: str | Path | None = None) -> dict[str, Any]:
     """What tells a dataset's raw files from others: for the keys of caches."""
+    return _key(describe(name), _raw_folder(name, data_dir))
+
+
+def _raw_folder(name: str, data_dir: str | Path | None) -> Path:
+    """Where the raw files are: below the root, else in the cache, downloaded if need be."""
     dataset = describe(name)
-    root = data_root(data_dir) if missing_file(name, data_dir) is None else cache_root() / "raw"
-    return _key(dataset, root / dataset.folder)
+    missing = missing_file(name, data_dir)
+    if missing is None:
+        return data_root(data_dir) / dataset.folder
+    fallback = cache_root() / "raw"
+    if missing_file(name, fallback) is not None:
+        _download(name, dataset, fallback, missing)
+    return fallback / dataset.folder
 
 
 def _key(dataset: Dataset, folder: Path) -> dict[str, Any]:

@@ -48,15 +48,15 @@ def cached(
 def write_graphs(path: Path, graphs: Mapping[str, Graph], arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write graphs and arrays into one archive; an array that several graphs share is written once."""
     store: Arrays = {}
-    seen: dict[tuple[Any, ...], str] = {}
+    seen: dict[tuple[Any, ...], tuple[str, NDArray[Any]]] = {}  # keeps each array alive: a freed address comes again
 
     def put(array: NDArray[Any]) -> str:
-        flat = np.ascontiguousarray(array)
         identity = (array.__array_interface__["data"][0], array.shape, array.dtype.str, array.strides)
         if identity not in seen:
-            seen[identity] = f"a{len(seen)}"
-            store[seen[identity]] = flat.astype(str) if flat.dtype == object else flat
-        return seen[identity]
+            name = f"a{len(seen)}"
+            seen[identity] = name, array
+            store[name] = array.astype(str) if array.dtype == object else array
+        return seen[identity][0]
 
     about = {
         "graphs": {name: _describe(graph, put) for name, graph in graphs.items()},

@@ -1,1 +1,5 @@
 """From a Graph to scenarios with OOD nodes, for benchmarks only. One kind, one file."""
+
+from degem.shifts.base import Scenario as Scenario
+from degem.shifts.base import Settings as Settings
+from degem.shifts.scenarios import load_scenario as load_scenario

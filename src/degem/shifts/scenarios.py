@@ -1,0 +1,167 @@
+"""From the name of a dataset and of shifts to scenarios: seeded, and cached under every parameter."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from degem.data.datasets import DATASETS, dataset_key, describe, load_dataset
+from degem.data.graph_cache import Arrays, cached
+from degem.data.splits import Masks, random_split
+from degem.errors import DegemError
+from degem.graph import Graph, NodeSet
+from degem.ops.structural import structural_features
+from degem.shifts import domain, time
+from degem.shifts.assembly import assemble, label_leave_out, manipulation
+from degem.shifts.base import Scenario, Settings, all_nodes, generator, normalized, unlabelled
+from degem.shifts.homophily import homophily_graph
+from degem.shifts.label import label_parts
+from degem.shifts.stored import pack, unpack
+
+SYNTHETIC = "synthetic-cora-"
+KINDS: dict[str, tuple[str, ...]] = {
+    "manipulation": ("structure", "feature"),
+    "label": ("label",),
+    "domain": tuple(domain.OOD_DOMAINS),
+    "time": tuple(str(year) for year in time.OOD_YEARS),
+}
+
+
+def kind_of(shift: str) -> str:
+    """The kind of a shift; shifts of one kind share a training graph.
+
+    Example:
+        >>> kind_of("ES")
+        'domain'
+    """
+    for kind, shifts in KINDS.items():
+        if shift in shifts:
+            return kind
+    raise DegemError(f"there is no shift {shift!r}: known are {', '.join(sum(KINDS.values(), ()))}")
+
+
+def shifts_of(dataset: str) -> tuple[str, ...]:
+    """The shifts that make sense for a dataset.
+
+    Example:
+        >>> shifts_of("cora")
+        ('structure', 'feature', 'label')
+    """
+    if dataset.startswith(SYNTHETIC):
+        return ("feature",)
+    if dataset == "twitch":
+        return KINDS["domain"]
+    if dataset.startswith("arxiv"):
+        return KINDS["time"]
+    labelled = describe(dataset).cut_class is not None
+    return KINDS["manipulation"] + (KINDS["label"] if labelled else ())
+
+
+def load_scenario(dataset: str, kind: str, settings: Settings, data_dir: str | Path | None = None) -> Scenario:
+    """The scenario of one kind of shift on one dataset, from the cache where it was made before.
+
+    Arguments:
+        dataset: A dataset, ``twitch``, or ``synthetic-cora-H`` with a homophily H between 0 and 1.
+        kind: ``manipulation`` (the shifts structure and feature), ``label``, ``domain`` or ``time``.
+        settings: How it is made.
+        data_dir: The folder of raw files, see :func:`degem.data.datasets.load_dataset`.
+    """
+    sources = [_source(dataset)]
+    if kind == "domain":
+        sources = [domain.ID_DOMAIN, domain.EXPOSURE_DOMAIN, *domain.OOD_DOMAINS.values()]
+    key = {
+        "scenario": kind,
+        "dataset": dataset,
+        "files": [dataset_key(source, data_dir) for source in sources],
+        **dataclasses.asdict(settings),
+    }
+
+    def make() -> tuple[dict[str, Graph], Arrays]:
+        graphs = {source: load_dataset(source, data_dir) for source in sources}
+        return pack(_MAKERS[kind](dataset, graphs, settings))
+
+    return unpack(dataset, *cached("scenarios", key, make))
+
+
+def _source(dataset: str) -> str:
+    return "cora" if dataset.startswith(SYNTHETIC) else dataset
+
+
+def _manipulation(dataset: str, graphs: dict[str, Graph], settings: Settings) -> Scenario:
+    graph = graphs[_source(dataset)]
+    if dataset.startswith(SYNTHETIC):
+        homophily = float(dataset.removeprefix(SYNTHETIC))
+        graph = homophily_graph(graph, homophily, generator(settings.seed, "homophily"))
+    graph = normalized(graph)
+    return manipulation(graph, _split(dataset, graph, graph.labelled, settings.seed), settings, dataset)
+
+
+def _label(dataset: str, graphs: dict[str, Graph], settings: Settings) -> Scenario:
+    graph, cut_class = normalized(graphs[dataset]), describe(dataset).cut_class
+    if cut_class is None:
+        raise DegemError(f"dataset {dataset} has no cut class: the label shift is not defined for it")
+    inside, _, _ = label_parts(graph.labels, cut_class)
+    return label_leave_out(graph, _split(dataset, graph, inside, settings.seed), cut_class, settings, dataset)
+
+
+def _domain(dataset: str, graphs: dict[str, Graph], settings: Settings) -> Scenario:
+    graph = normalized(graphs[domain.ID_DOMAIN])
+    exposure = all_nodes(unlabelled(normalized(graphs[domain.EXPOSURE_DOMAIN])))
+    return assemble(
+        dataset,
+        graph,
+        random_split(graph.labelled, settings.seed),
+        settings,
+        absent=np.zeros(graph.num_nodes, dtype=np.bool_),
+        ood={name: all_nodes(unlabelled(normalized(graphs[at]))) for name, at in domain.OOD_DOMAINS.items()},
+        exposure=dict.fromkeys(domain.OOD_DOMAINS, exposure),
+    )
+
+
+def _time(dataset: str, graphs: dict[str, Graph], settings: Settings) -> Scenario:
+    graph = normalized(graphs[dataset])
+    year = np.asarray(graph.columns["year"])
+    features_of = structural_features if dataset == "arxiv-structural" else None
+
+    def until(last: int, first: int) -> NodeSet:
+        upto = time.induced(graph, year <= last, features_of)
+        return NodeSet(unlabelled(upto), np.flatnonzero(np.asarray(upto.columns["year"]) >= first))
+
+    early = year <= time.ID_UNTIL
+    inside = time.induced(graph, early, features_of)
+    split = random_split(inside.labelled, settings.seed)
+    exposure = until(time.EXPOSURE_UNTIL, time.ID_UNTIL + 1)
+    scenario = assemble(
+        dataset,
+        inside,
+        split,
+        settings,
+        absent=np.zeros(inside.num_nodes, dtype=np.bool_),
+        ood={str(at): until(at, at) for at in time.OOD_YEARS},
+        exposure=dict.fromkeys(map(str, time.OOD_YEARS), exposure),
+    )
+    if features_of is not None and settings.without_test:
+        known = early.copy()
+        known[np.flatnonzero(early)[split["test"]]] = False
+        features = time.induced(graph, known, features_of).features
+        scenario = dataclasses.replace(scenario, train_graph=scenario.train_graph.replace(features=features))
+    return scenario
+
+
+_MAKERS: dict[str, Callable[[str, dict[str, Graph], Settings], Scenario]] = {
+    "manipulation": _manipulation,
+    "label": _label,
+    "domain": _domain,
+    "time": _time,
+}
+
+
+def _split(dataset: str, graph: Graph, inside: NDArray[np.bool_], seed: int) -> Masks:
+    """The public split where the dataset has one that benchmarks use, else a seeded 10/10/80, of ID nodes."""
+    if dataset in DATASETS and DATASETS[dataset].public_split:
+        return {part: graph.masks[part] & inside for part in ("train", "val", "test")}
+    return random_split(inside, seed)
