@@ -87,12 +87,20 @@ def prepare_machine(threads: int | None, device: str | None) -> None:
         if kind == "cuda" and not torch.cuda.is_available():
             raise ParameterError(f"--device {device}: this machine has no CUDA device, or torch was built without CUDA")
     if threads is not None:
-        import numba
-        import threadpoolctl
+        torch.set_num_threads(threads)  # ops.propagation follows it
 
-        torch.set_num_threads(threads)
-        numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
-        threadpoolctl.threadpool_limits(threads)
+
+def open_graph(
+    name: str, *, id_column: str | None = None, label_column: str | None = None, feature_columns: str | None = None
+) -> Graph:
+    """The graph that GRAPH stands for: a folder or file if there is one of that name, else a dataset."""
+    if Path(name).exists() or Path(name).name != name or Path(name).suffix:
+        from degem.data.files import read_graph
+
+        return read_graph(name, id_column=id_column, label_column=label_column, feature_columns=feature_columns)
+    from degem.data.datasets import load_dataset
+
+    return load_dataset(name)
 
 
 def truth_column(graph: Graph, name: str) -> NDArray[np.bool_]:

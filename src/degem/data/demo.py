@@ -85,7 +85,7 @@ def _with_left_out(
     is_ood = classes >= num_known
     return Graph.from_arrays(
         features=features,
-        edges=edges,
+        edges=np.hstack([edges, edges[::-1]]),
         labels=np.where(is_ood, -1, classes),
         feature_names=[f"feature_{column}" for column in range(features.shape[1])],
         masks=random_split(~is_ood, seed, train=0.5, val=0.2),
