@@ -1,0 +1,235 @@
+"""The report of a scored graph: which nodes are flagged, how sure that is, and why."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from degem import calibration
+from degem.detectors.base import Detector, Scored
+from degem.detectors.explanation import class_names, explain
+from degem.errors import GraphError
+from degem.graph import Graph, as_graph
+from degem.report import figures, tallies, truth
+from degem.report.figures import Figure, rounded
+from degem.report.html import fill
+from degem.report.projection import Projection, project
+
+MAX_MAP_NODES = 4_000
+NUM_TABLE_NODES = 200
+
+
+def write_report(
+    detector: Detector,
+    graph: Any,
+    path: str | Path,
+    *,
+    alpha: float = 0.05,
+    is_ood: ArrayLike | None = None,
+    time: str | None = None,
+    reference: Any | None = None,
+    projection: Projection = "pca",
+    title: str = "Which nodes not to trust",
+) -> None:
+    """Write the report of ``graph`` as one HTML file that needs no network.
+
+    Arguments:
+        detector: A fitted detector.
+        graph: The graph to score.
+        path: The file to write.
+        alpha: The false-alarm rate the page opens with; its slider moves it.
+        is_ood: The ground truth if there is one, 1 = OOD; adds curves, metrics and the confusion.
+        time: A column of the graph's node table to break the flags down by.
+        reference: The training graph; names the nearest training nodes in the explanations.
+        projection: How latents are drawn in two dimensions.
+        title: The page's title.
+
+    Example:
+        >>> from degem import DeGEM
+        >>> from degem.data.demo import digits_graph
+        >>> graph = digits_graph()
+        >>> detector = DeGEM(num_epochs=2, latent_dim=16).fit(graph)
+        >>> folder = getfixture("tmp_path")
+        >>> write_report(detector, graph, folder / "report.html")
+        >>> (folder / "report.html").stat().st_size < 6_000_000
+        True
+    """
+    data = report_data(
+        detector, graph, alpha=alpha, is_ood=is_ood, time=time, reference=reference, projection=projection
+    )
+    Path(path).write_text(fill("report", title, data), encoding="utf-8")
+
+
+def report_data(
+    detector: Detector,
+    graph: Any,
+    *,
+    alpha: float = 0.05,
+    is_ood: ArrayLike | None = None,
+    time: str | None = None,
+    reference: Any | None = None,
+    projection: Projection = "pca",
+) -> dict[str, Any]:
+    """All that the page shows, as plain data; arguments as in :func:`write_report`."""
+    graph = as_graph(graph)
+    scored = detector._scored(graph)
+    p_values = detector.p_values_of(scored.scores)
+    alphas = tallies.alpha_grid(alpha)
+    level = tallies.levels(p_values, alphas)
+    known = None if is_ood is None else truth.check_truth(np.asarray(is_ood), graph.num_nodes)
+    top = np.argsort(-scored.scores, kind="stable")[:NUM_TABLE_NODES]
+    return {
+        "method": type(detector).__name__,
+        "numNodes": graph.num_nodes,
+        "numCalibration": len(detector.calibration_scores_),
+        "alphas": alphas.tolist(),
+        "start": int(np.searchsorted(alphas, alpha)),
+        "thresholds": rounded([calibration.threshold(detector.calibration_scores_, rate) for rate in alphas], 7),
+        "flagged": tallies.flagged_counts(level, len(alphas)).tolist(),
+        "histogram": _histogram(detector, scored, known),
+        "pValues": figures.p_value_plot(p_values),
+        "groups": _groups(detector, graph, scored, level, len(alphas), time),
+        "map": _map(detector, graph, scored, level, top, projection),
+        "table": _table(detector, graph, scored, level, top, reference),
+        "truth": None if known is None else _truth(scored.scores, known, level, len(alphas), detector.seed),
+        "card": _card(detector, graph),
+        "training": figures.training_curve(detector.history_),
+    }
+
+
+def _histogram(detector: Detector, scored: Scored, known: NDArray[np.bool_] | None) -> Figure:
+    held_out, scores = np.asarray(detector.calibration_scores_), scored.scores
+    if known is None:
+        samples, names, colours = [held_out, scores], ["calibration nodes", "scored nodes"], ["@id", "@ood"]
+    else:
+        samples, names = [held_out, scores[~known], scores[known]], ["calibration nodes", "ID nodes", "OOD nodes"]
+        colours = ["@muted", "@id", "@ood"]
+    found = tallies.histogram(samples)
+    note = "The outermost bins also hold the scores beyond them." if found.clipped else None
+    return figures.score_histogram(found, names, colours) | {"note": note}
+
+
+def _groups(
+    detector: Detector, graph: Graph, scored: Scored, level: NDArray[np.int64], num_alphas: int, time: str | None
+) -> list[dict[str, Any]]:
+    partitions = [tallies.by_degree(graph.degrees)]
+    if scored.probabilities is not None:
+        partitions.insert(0, tallies.by_class(scored.probabilities.argmax(axis=1), class_names(detector)))
+    if time is not None:
+        if time not in graph.columns:
+            raise GraphError(f"the graph has no column {time!r}; it has {', '.join(graph.columns) or 'none'}")
+        partitions.append(tallies.by_time(time, graph.columns[time]))
+    found = []
+    for groups in partitions:
+        sizes = np.bincount(groups.codes, minlength=len(groups.labels))
+        filled = np.flatnonzero(sizes)
+        found.append(
+            {
+                "title": f"by {groups.title}",
+                "sizes": sizes[filled].tolist(),
+                "flagged": tallies.flagged_counts(level, num_alphas, groups)[filled].tolist(),
+                "figure": figures.group_bars(groups.title, [groups.labels[code] for code in filled], sizes[filled]),
+            }
+        )
+    return found
+
+
+def _map(
+    detector: Detector,
+    graph: Graph,
+    scored: Scored,
+    level: NDArray[np.int64],
+    top: NDArray[np.int64],
+    projection: Projection,
+) -> dict[str, Any] | None:
+    """The map of at most ``MAX_MAP_NODES`` nodes: drawn at random, and the most OOD ones."""
+    if not detector.has_latents:
+        return None
+    nodes, note = np.arange(graph.num_nodes), None
+    if graph.num_nodes > MAX_MAP_NODES:
+        drawn = np.random.default_rng(detector.seed).choice(graph.num_nodes, MAX_MAP_NODES - len(top), replace=False)
+        nodes = np.union1d(drawn, top)
+        note = f"{len(nodes):,} of {graph.num_nodes:,} nodes: a random sample and the {len(top)} most OOD nodes."
+    points = project(detector.embed(graph)[nodes], projection, detector.seed)
+    return {
+        "figure": figures.latent_map(points, projection.upper()),
+        "note": note,
+        "ids": [str(node_id) for node_id in graph.node_ids[nodes]],
+        "scores": rounded(scored.scores[nodes]),
+        "levels": level[nodes].tolist(),
+        "degrees": graph.degrees[nodes].tolist(),
+        "classes": None if scored.probabilities is None else scored.probabilities[nodes].argmax(axis=1).tolist(),
+        "classNames": class_names(detector),
+    }
+
+
+def _table(
+    detector: Detector,
+    graph: Graph,
+    scored: Scored,
+    level: NDArray[np.int64],
+    top: NDArray[np.int64],
+    reference: Any | None,
+) -> list[dict[str, Any]]:
+    """The most OOD nodes, each with its explanation."""
+    names = class_names(detector)
+    rows = []
+    for rank, found in enumerate(explain(detector, graph, top, reference=reference, scored=scored), start=1):
+        row = found.to_dict() | {"rank": rank, "level": int(level[found.node]), "className": None, "confidence": None}
+        if scored.probabilities is not None:
+            chances = scored.probabilities[found.node]
+            row |= {"className": names[int(chances.argmax())], "confidence": float(chances.max())}
+        rows.append(_compact(row))
+    return rows
+
+
+def _truth(
+    scores: NDArray[np.float64], known: NDArray[np.bool_], level: NDArray[np.int64], num_alphas: int, seed: int
+) -> dict[str, Any]:
+    metrics = truth.metrics(scores, known, seed)
+    points = truth.curves(scores, known).thinned()
+    return {
+        "numOod": int(known.sum()),
+        "oodFlagged": tallies.flagged_counts(level[known], num_alphas).tolist(),
+        "metrics": [[metric.name, *rounded([metric.value, metric.low, metric.high])] for metric in metrics],
+        "roc": figures.roc(points, metrics[0]),
+        "precisionRecall": figures.precision_recall(points, float(known.mean()), metrics[1]),
+    }
+
+
+def _card(detector: Detector, graph: Graph) -> list[dict[str, Any]]:
+    """The model card: titles, each with rows of name and value."""
+    homophily = graph.homophily()
+    seconds = detector.history_.get("seconds", [])
+    data = {
+        "nodes": f"{graph.num_nodes:,}",
+        "edges": f"{graph.num_edges:,}",
+        "features": f"{graph.num_features:,}",
+        "labelled nodes": f"{int(graph.labelled.sum()):,}",
+        "edge homophily": "unknown" if np.isnan(homophily) else f"{homophily:.2f}",
+    }
+    model = {
+        "method": f"{type(detector).__name__} ({detector.paper})",
+        "training nodes": f"{detector.num_training_nodes_:,}",
+        "calibration nodes": f"{len(detector.calibration_scores_):,}",
+        "smallest false-alarm rate": f"{1 / (len(detector.calibration_scores_) + 1):.2g}",
+        "classes": ", ".join(class_names(detector)) or "none",
+        "training time": f"{seconds[-1]:.1f} s" if seconds else "unknown",
+    }
+    versions = {package: version(package) for package in ("degem", "torch", "numpy", "scipy", "scikit-learn", "plotly")}
+    parameters = {name: str(value) for name, value in detector.get_params().items() if not hasattr(value, "__dict__")}
+    parts = {"Scored graph": data, "Model": model, "Parameters": parameters, "Versions": versions}
+    return [{"title": title, "rows": [list(row) for row in rows.items()]} for title, rows in parts.items()]
+
+
+def _compact(value: Any) -> Any:
+    """Floats with five significant digits, wherever they are."""
+    if isinstance(value, dict):
+        return {name: _compact(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_compact(inner) for inner in value]
+    return rounded([value], 5)[0] if isinstance(value, float) else value
