@@ -262,12 +262,10 @@ anything = st.one_of(
 
 
 @given(features=anything, edges=anything, labels=anything, ids=anything, mask=anything)
-def test_any_input_gives_a_graph_or_a_one_line_error(features, edges, labels, ids, mask):
+def test_any_input_gives_a_sound_graph_or_a_graph_error(features, edges, labels, ids, mask):
     try:
         graph = Graph.from_arrays(features=features, edges=edges, labels=labels, node_ids=ids, masks={"train": mask})
-    except GraphError as error:
-        assert str(error)
-        assert "\n" not in str(error)
+    except GraphError:
         return
     assert np.isfinite(graph.features).all()
     assert (graph.adjacency != graph.adjacency.T).nnz == 0
@@ -352,7 +350,7 @@ def test_from_pyg_without_edges_is_refused():
 
 
 def test_as_graph_refuses_strangers():
-    with pytest.raises(TypeError, match="Graph.from_arrays"):
+    with pytest.raises(TypeError, match="make one with Graph"):
         as_graph([1, 2])
 
 
