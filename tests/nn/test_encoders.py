@@ -1,0 +1,28 @@
+"""Encoders equal their formulas written out hop by hop."""
+
+import torch
+
+from degem.nn.encoders import MultiHopEncoder, OneLayerEncoder
+
+
+def test_multi_hop_encoder_equals_the_formula() -> None:
+    encoder, hops = MultiHopEncoder(4, 2, 3).eval(), torch.randn(3, 6, 4)
+    parts = []
+    for hop in range(3):
+        projected = hops[hop] @ encoder.hop_weight[hop] + encoder.hop_bias[hop]
+        parts.append(torch.relu(projected / projected.norm(dim=1, keepdim=True)))
+    expected = torch.relu(torch.cat(parts, dim=1) @ encoder.fuse.weight.T + encoder.fuse.bias)
+    torch.testing.assert_close(encoder(hops), expected)
+
+
+def test_linear_form_is_linear() -> None:
+    encoder, hops = MultiHopEncoder(4, 2, 3, linear=True), torch.randn(3, 6, 4)
+    zero = encoder(torch.zeros_like(hops))
+    torch.testing.assert_close(encoder(2 * hops) - zero, 2 * (encoder(hops) - zero), rtol=1e-4, atol=1e-5)
+
+
+def test_one_layer_encoder_sees_the_first_hop_only() -> None:
+    encoder, hops = OneLayerEncoder(4, 3), torch.randn(3, 6, 4)
+    changed = hops.clone()
+    changed[[0, 2]] = 0
+    torch.testing.assert_close(encoder(hops), encoder(changed))
