@@ -140,7 +140,7 @@ class Explanation:
     def _context_text(self) -> str:
         if self.degree == 0:
             return "It has no neighbours."
-        standing = "as unusual themselves" if self.neighbour_p_value <= 0.05 else "not unusual themselves"
+        standing = "unusual themselves" if self.neighbour_p_value <= 0.05 else "not unusual themselves"
         plural = "neighbour is" if self.degree == 1 else "neighbours are"
         return f"Its {self.degree:,} {plural} {standing} (median p {self.neighbour_p_value:.2g})."
 
@@ -277,7 +277,7 @@ def _strongest(parts: Array, names: tuple[str, ...] | None) -> tuple[FeaturePart
 
 
 def _nearest(detector: Detector, graph: Graph, rows: NDArray[np.int64], reference: Graph) -> list[tuple[Nearest, ...]]:
-    """The nearest of at most ``MAX_REFERENCE_NODES`` labelled nodes of the reference (all nodes if none is labelled)."""
+    """The nearest of at most ``MAX_REFERENCE_NODES`` training nodes of the reference."""
     if not detector.has_latents:
         return [()] * len(rows)
     known = reference.masks.get(

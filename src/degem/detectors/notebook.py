@@ -43,8 +43,9 @@ def explanation_html(explanation: Explanation) -> str:
 
 
 def _table(title: str, facts: dict[str, Any]) -> str:
+    left = 'style="text-align:left"'
     rows = "".join(
-        f'<tr><th style="text-align:left">{escape(str(name))}</th><td style="text-align:left">{escape(str(value))}</td></tr>'
+        f"<tr><th {left}>{escape(str(name))}</th><td {left}>{escape(str(value))}</td></tr>"
         for name, value in facts.items()
     )
     return f"<table><caption><b>{escape(title)}</b></caption><tbody>{rows}</tbody></table>"

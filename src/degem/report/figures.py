@@ -28,27 +28,23 @@ def rounded(values: ArrayLike, digits: int = 4) -> list[float | None]:
     return [float(f"{value:.{digits}g}") if np.isfinite(value) else None for value in flat.tolist()]
 
 
-def score_histogram(found: Histogram, names: Sequence[str], colours: Sequence[str], x_title: str = "score") -> Figure:
-    """Shares of nodes by score, one step line a sample; the page adds the threshold."""
+def score_histogram(found: Histogram, names: Sequence[str], colours: Sequence[str]) -> Figure:
+    """Shares of nodes by score: bars, and a line for the first sample, which the others are held against."""
     centres = (found.edges[:-1] + found.edges[1:]) / 2
-    traces = [
-        {
-            "type": "bar",
-            "x": rounded(centres, 6),
-            "y": rounded(shares),
-            "name": name,
-            "marker": {"color": colour, "line": {"width": 0}},
-            "opacity": 0.6,
-            "hovertemplate": f"score %{{x:.4g}}<br>%{{y:.2%}} of {_plain(name)}<extra></extra>",
-        }
-        for name, colour, shares in zip(names, colours, found.shares, strict=True)
-    ]
+    traces = []
+    for name, colour, shares in zip(names[1:], colours[1:], found.shares[1:], strict=True):
+        bars = {"type": "bar", "name": name, "opacity": 0.65, "marker": {"color": colour, "line": {"width": 0}}}
+        traces.append(bars | {"x": rounded(centres, 6), "y": rounded(shares)})
+    line = _line(rounded(centres, 6), rounded(found.shares[0]), names[0], colours[0])
+    traces.append(line | {"line": {"color": colours[0], "width": 2, "shape": "hvh"}})
+    for trace in traces:
+        trace["hovertemplate"] = f"score %{{x:.4g}}<br>%{{y:.2%}} of {_plain(trace['name'])}<extra></extra>"
     middles = [centres[int(np.searchsorted(shares.cumsum(), 0.5 - 1e-9))] for shares in found.shares]
     said = "; ".join(f"{name}: median about {middle:.4g}" for name, middle in zip(names, middles, strict=True))
     layout = {
         "barmode": "overlay",
         "bargap": 0,
-        "xaxis": {"title": {"text": f"{x_title} (higher = more OOD)"}},
+        "xaxis": {"title": {"text": "score (higher = more OOD)"}},
         "yaxis": {"title": {"text": "share of nodes"}, "tickformat": ".0%"},
     }
     return {"data": traces, "layout": layout, "alt": f"Histogram of scores. {said}."}

@@ -104,10 +104,10 @@ def report_data(
 def _histogram(detector: Detector, scored: Scored, known: NDArray[np.bool_] | None) -> Figure:
     held_out, scores = np.asarray(detector.calibration_scores_), scored.scores
     if known is None:
-        samples, names, colours = [held_out, scores], ["calibration nodes", "scored nodes"], ["@id", "@ood"]
+        samples, names, colours = [held_out, scores], ["calibration nodes", "scored nodes"], ["@ink", "@ood"]
     else:
         samples, names = [held_out, scores[~known], scores[known]], ["calibration nodes", "ID nodes", "OOD nodes"]
-        colours = ["@muted", "@id", "@ood"]
+        colours = ["@ink", "@id", "@ood"]
     found = tallies.histogram(samples)
     note = "The outermost bins also hold the scores beyond them." if found.clipped else None
     return figures.score_histogram(found, names, colours) | {"note": note}

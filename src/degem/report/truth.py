@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from degem.errors import GraphError
+from degem.metrics import RECALL, aupr_ood_positive, auroc_interval, auroc_ood_positive, fpr95_ood_positive
 
 NUM_RESAMPLES = 200
 MAX_CURVE_POINTS = 300
@@ -21,8 +22,8 @@ class Metric:
     Arguments:
         name: What it is; OOD is the class to find.
         value: Its value.
-        low: The 2.5 % quantile over bootstrap resamples.
-        high: The 97.5 % quantile.
+        low: The lower end of its 95 % interval.
+        high: The upper end.
     """
 
     name: str
@@ -70,21 +71,24 @@ def curves(scores: NDArray[np.float64], is_ood: NDArray[np.bool_]) -> Curves:
 
 
 def metrics(scores: NDArray[np.float64], is_ood: NDArray[np.bool_], seed: int) -> list[Metric]:
-    """AUROC, AUPR and FPR95 with 95 % bootstrap intervals; ID and OOD nodes are resampled apart.
+    """AUROC, AUPR and FPR95 with 95 % intervals: Newcombe's for the AUROC, else a bootstrap of ID and OOD nodes apart.
 
     Arguments:
         scores: Higher = more OOD.
         is_ood: The ground truth; OOD is the positive class.
         seed: Seed of the resamples.
     """
+    known, strange = scores[~is_ood], scores[is_ood]
     order = np.argsort(-scores, kind="stable")
     truth, ends = is_ood[order], _last_of_ties(scores[order])
     rng = np.random.default_rng(seed)
-    values = _summarised(_weighted(truth, ends, np.ones(len(truth))))
-    draws = np.array([_summarised(_weighted(truth, ends, _resample(truth, rng))) for _ in range(NUM_RESAMPLES)])
-    low, high = np.quantile(draws, [0.025, 0.975], axis=0)
-    names = ("AUROC", "AUPR, OOD positive", "FPR at 95 % OOD recall")
-    return [Metric(*row) for row in zip(names, values, map(float, low), map(float, high), strict=True)]
+    draws = [_summarised(_weighted(truth, ends, _resample(truth, rng))) for _ in range(NUM_RESAMPLES)]
+    (low_aupr, low_fpr), (high_aupr, high_fpr) = np.quantile(draws, [0.025, 0.975], axis=0).tolist()
+    return [
+        Metric("AUROC", auroc_ood_positive(known, strange), *auroc_interval(known, strange)),
+        Metric("AUPR, OOD positive", aupr_ood_positive(known, strange), low_aupr, high_aupr),
+        Metric("FPR at 95 % OOD recall", fpr95_ood_positive(known, strange), low_fpr, high_fpr),
+    ]
 
 
 def _weighted(truth: NDArray[np.bool_], ends: NDArray[np.int64], weights: NDArray[np.float64]) -> Curves:
@@ -99,11 +103,10 @@ def _weighted(truth: NDArray[np.bool_], ends: NDArray[np.int64], weights: NDArra
     )
 
 
-def _summarised(found: Curves) -> tuple[float, float, float]:
-    area = np.trapezoid(found.recall, found.false_alarms)
+def _summarised(found: Curves) -> tuple[float, float]:
+    """Average precision, and the false alarms where recall is nearest to 95 %."""
     precision = np.sum(np.diff(found.recall) * found.precision[1:])
-    at_95 = found.false_alarms[np.searchsorted(found.recall, 0.95 - 1e-12)]
-    return float(area), float(precision), float(at_95)
+    return float(precision), float(found.false_alarms[np.argmin(np.abs(found.recall - RECALL))])
 
 
 def _resample(truth: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.float64]:

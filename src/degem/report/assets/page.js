@@ -3,7 +3,7 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const byId = (id) => document.getElementById(id);
 const count = new Intl.NumberFormat("en");
-const percent = (share, digits = 1) => `${(100 * share).toFixed(digits)} %`;
+const percent = (share, digits = 1) => `${(100 * share).toFixed(digits)}\u00a0%`;
 const short = (value) => (value === null ? "–" : Number(value.toPrecision(4)).toString());
 
 // Text only ever enters the page through textContent: no value of the user's is read as HTML.
@@ -65,7 +65,7 @@ function themed(layout) {
   };
 }
 
-const settings = { responsive: true, displaylogo: false, displayModeBar: false };
+const settings = { displaylogo: false, displayModeBar: false };
 
 // Draw a figure into an element and again whenever the colours change; `dress` adds what the page knows and Python did not.
 function draw(element, figure, dress = () => {}) {
@@ -78,7 +78,8 @@ function draw(element, figure, dress = () => {}) {
     return Plotly.react(element, shown.data, themed(shown.layout), settings);
   };
   afterTheme.push(paint);
-  return paint();
+  paint();
+  new ResizeObserver(() => Plotly.Plots.resize(element)).observe(element);
 }
 
 async function unpackPlotly() {

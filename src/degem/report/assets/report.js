@@ -15,32 +15,31 @@ function headline() {
 }
 onMove.push(headline);
 
-function drawScores() {
-  const line = () => {
-    const threshold = data.thresholds[position];
-    if (threshold === null) return { shapes: [], annotations: [] };
-    return {
-      shapes: [{ type: "line", x0: threshold, x1: threshold, y0: 0, y1: 1, yref: "paper", line: { color: colour("ink"), width: 2, dash: "dot" } }],
-      annotations: [{ x: threshold, y: 0.98, yref: "paper", text: "flagged →", showarrow: false, xanchor: "left", xshift: 5, font: { color: colour("ink") } }],
-    };
-  };
-  draw(byId("histogram"), data.histogram, (shown) => Object.assign(shown.layout, line()));
-  onMove.push(() => Plotly.relayout(byId("histogram"), line()));
+const rule = (x) => ({ type: "line", x0: x, x1: x, y0: 0, y1: 1, yref: "paper", line: { color: colour("ink"), width: 2, dash: "dot" } });
 
-  const mark = () => ({ shapes: [{ type: "line", x0: data.alphas[position], x1: data.alphas[position], y0: 0, y1: 1, yref: "paper", line: { color: colour("ink"), width: 2, dash: "dot" } }] });
-  draw(byId("p-values"), data.pValues, (shown) => Object.assign(shown.layout, mark()));
-  onMove.push(() => Plotly.relayout(byId("p-values"), mark()));
+function drawScores() {
+  const threshold = () => {
+    const x = data.thresholds[position];
+    if (x === null) return { shapes: [], annotations: [] };
+    const text = { x, y: 0.98, yref: "paper", text: "flagged →", showarrow: false, xanchor: "left", xshift: 5, font: { color: colour("ink") } };
+    return { shapes: [rule(x)], annotations: [text] };
+  };
+  draw(byId("histogram"), data.histogram, (shown) => Object.assign(shown.layout, threshold()));
+  onMove.push(() => Plotly.relayout(byId("histogram"), threshold()));
+
+  const level = () => ({ shapes: [rule(data.alphas[position])] });
+  draw(byId("p-values"), data.pValues, (shown) => Object.assign(shown.layout, level()));
+  onMove.push(() => Plotly.relayout(byId("p-values"), level()));
 }
 
 function drawGroups() {
-  for (const group of data.groups) {
-    const figure = make("div", { class: "figure free" });
-    byId("groups").append(make("section", { class: "panel" }, make("h3", {}, group.title), figure));
-    const shares = () => group.sizes.map((size, index) => group.flagged[index][position] / size);
-    const alpha = () => [{ type: "line", x0: data.alphas[position], x1: data.alphas[position], y0: 0, y1: 1, yref: "paper", line: { color: colour("ink"), width: 1, dash: "dot" } }];
-    draw(figure, group.figure, (shown) => { shown.data[0].x = shares(); shown.layout.shapes = alpha(); });
-    onMove.push(() => Plotly.update(figure, { x: [shares()] }, { shapes: alpha() }));
-  }
+  const places = data.groups.map(() => make("div", { class: "figure free" }));
+  byId("groups").append(...data.groups.map((group, index) => make("section", { class: "panel" }, make("h3", {}, group.title), places[index])));
+  data.groups.forEach((group, index) => {
+    const shares = () => group.sizes.map((size, member) => group.flagged[member][position] / size);
+    draw(places[index], group.figure, (shown) => { shown.data[0].x = shares(); shown.layout.shapes = [rule(data.alphas[position])]; });
+    onMove.push(() => Plotly.update(places[index], { x: [shares()] }, { shapes: [rule(data.alphas[position])] }));
+  });
 }
 
 // The map ---------------------------------------------------------------------------------------------------------
@@ -103,7 +102,7 @@ function drawTruth() {
   onMove.push(confusion);
   byId("metrics").append(
     plainTable([["", ""], ["value", "number"], ["95 % interval", "number"]], truth.metrics.map(([name, value, low, high]) => [name, value.toFixed(3), `${low.toFixed(3)} – ${high.toFixed(3)}`]), "Metrics"),
-    make("p", { class: "note" }, "Intervals from 200 bootstrap resamples of the nodes, ID and OOD apart."));
+    make("p", { class: "note" }, "The intervals take nodes as independent draws; neighbours are not, so the truth is wider."));
 }
 
 // The table -------------------------------------------------------------------------------------------------------
