@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from degem.data.files import read_graph as read_graph
     from degem.detectors import DeGEM as DeGEM
     from degem.detectors import Detector as Detector
     from degem.graph import Graph as Graph
@@ -15,6 +16,7 @@ _HOMES = {
     "Detector": "degem.detectors",
     "Graph": "degem.graph",
     "NodeSet": "degem.graph",
+    "read_graph": "degem.data.files",
 }
 __all__ = sorted(_HOMES)
 

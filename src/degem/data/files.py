@@ -1,0 +1,61 @@
+"""Graphs in files: a folder of tables, or one ``.npz`` archive. The layouts are in ``docs/graph-files.md``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from degem.data.archives import read_npz
+from degem.data.tables import read_folder
+from degem.errors import GraphError
+from degem.graph import Graph
+
+
+def read_graph(
+    path: str | Path,
+    *,
+    id_column: str | None = None,
+    label_column: str | None = None,
+    feature_columns: Sequence[str] | None = None,
+    keep_columns: Sequence[str] = (),
+) -> Graph:
+    """Read a graph from a folder with ``nodes`` and ``edges`` tables (CSV or Parquet), or from an ``.npz`` archive.
+
+    The other arguments choose columns of the node table of a folder. Anything wrong in a file is a
+    :class:`~degem.errors.GraphError` that names the file, the column and the row (the first row after the header is
+    row 1); nothing is repaired in silence.
+
+    Arguments:
+        path: The folder, or the ``.npz`` file.
+        id_column: The nodes' ids, text or whole numbers, each once. Default: the first column.
+        label_column: The nodes' classes, empty where unknown. Default: ``label``, where there is such a column.
+        feature_columns: The features, in this order. Default: every column that has no other role.
+        keep_columns: Columns that are no features, but come along in :attr:`Graph.columns`, such as a year.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> _ = (folder / "nodes.csv").write_text("id,label,x,year\\nann,red,0.5,1999\\nbob,,1.5,2001\\n")
+        >>> _ = (folder / "edges.csv").write_text("source,target\\nann,bob\\n")
+        >>> graph = read_graph(folder, keep_columns=["year"])
+        >>> graph
+        Graph(2 nodes, 1 edges, 1 features, 1 classes)
+        >>> graph.columns["year"]
+        array([1999, 2001])
+    """
+    path = Path(path)
+    if path.is_dir():
+        return read_folder(
+            path,
+            id_column=id_column,
+            label_column=label_column,
+            feature_columns=feature_columns,
+            keep_columns=keep_columns,
+        )
+    if not path.exists():
+        raise GraphError(f"{path} does not exist: give a folder with nodes and edges tables, or an .npz file")
+    if path.suffix != ".npz":
+        raise GraphError(f"{path} is no graph: give the folder that holds the nodes and edges tables, or an .npz file")
+    if any((id_column, label_column, feature_columns, keep_columns)):
+        raise GraphError(f"{path}: columns are chosen in folders of tables only, an .npz archive names its own")
+    return read_npz(path)

@@ -1,0 +1,216 @@
+"""A graph in a folder of two tables, ``nodes`` and ``edges``, each CSV or Parquet. See ``docs/graph-files.md``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from degem.data.columns import column_names, read_columns
+from degem.errors import GraphError
+from degem.graph import Graph
+from degem.graph_inputs import encode_labels, label_array, notice
+
+MASKS = ("train", "val", "test")
+TRUTH = {"true": True, "1": True, "false": False, "0": False}
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which column of the node table is what."""
+
+    ids: str
+    label: str | None
+    masks: tuple[str, ...]
+    kept: tuple[str, ...]
+    features: tuple[str, ...]
+
+
+def read_folder(
+    folder: Path,
+    *,
+    id_column: str | None,
+    label_column: str | None,
+    feature_columns: Sequence[str] | None,
+    keep_columns: Sequence[str],
+) -> Graph:
+    """The graph in a folder of tables; arguments as in :func:`degem.read_graph`."""
+    nodes, edges = _table_path(folder, "nodes"), _table_path(folder, "edges")
+    roles = _roles(nodes, id_column, label_column, feature_columns, keep_columns)
+    texts = [roles.ids, *([roles.label] if roles.label else []), *roles.masks, *roles.kept]
+    table = read_columns(nodes, texts=texts, numbers=list(roles.features))
+    if table.num_rows == 0:
+        raise GraphError(f"{nodes} has no rows below its header: a graph needs at least one node")
+    ids = _ids(nodes, roles.ids, table[roles.ids])
+    _check_distinct(nodes, roles.ids, ids)
+    labels, classes = _labels(nodes, roles.label, table)
+    return Graph.from_arrays(
+        edges=_edges(edges, nodes, ids),
+        features=_features(nodes, roles.features, table) if roles.features else None,
+        labels=labels,
+        num_nodes=table.num_rows,
+        node_ids=ids.to_numpy(zero_copy_only=False),
+        feature_names=roles.features or None,
+        class_names=classes,
+        masks={name.removesuffix("_mask"): _mask(nodes, name, table[name]) for name in roles.masks},
+        columns={name: _natural(table[name]) for name in roles.kept},
+    )
+
+
+def _table_path(folder: Path, name: str) -> Path:
+    found = [path for path in (folder / f"{name}.csv", folder / f"{name}.parquet") if path.is_file()]
+    if not found:
+        raise GraphError(f"{folder} holds no {name}.csv or {name}.parquet: a graph's folder has nodes and edges")
+    if len(found) > 1:
+        raise GraphError(f"{folder} holds both {name}.csv and {name}.parquet: keep one")
+    return found[0]
+
+
+def _roles(
+    path: Path,
+    id_column: str | None,
+    label_column: str | None,
+    feature_columns: Sequence[str] | None,
+    keep_columns: Sequence[str],
+) -> Roles:
+    names = column_names(path)
+    asked = [name for name in (id_column, label_column, *(feature_columns or ()), *keep_columns) if name is not None]
+    for position, name in enumerate(asked):
+        if name not in names:
+            listed = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
+            raise GraphError(f"{path} has no column {name!r}; it has {listed}")
+        if name in asked[:position]:
+            raise GraphError(f"{path}: column {name!r} is asked for twice: give it one role")
+    ids = id_column or next(name for name in names if name not in asked)
+    taken = {ids, *asked}
+    label = label_column or ("label" if "label" in names and "label" not in taken else None)
+    masks = tuple(f"{name}_mask" for name in MASKS if f"{name}_mask" in names and f"{name}_mask" not in taken)
+    if feature_columns is None:
+        taken |= {*masks, label or ids}
+        feature_columns = [name for name in names if name not in taken]
+    return Roles(ids, label, masks, tuple(keep_columns), tuple(feature_columns))
+
+
+def _ids(path: Path, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Ids as whole numbers where every one is written as such, else as text."""
+    if pa.types.is_integer(column.type):
+        ids = column
+    elif _is_text(column.type):
+        ids = _whole_numbers(column)
+    else:
+        raise GraphError(f"{path}: column {name!r} holds {column.type}; ids are text or whole numbers")
+    missing = pc.is_null(ids) if pa.types.is_integer(ids.type) else pc.or_kleene(pc.is_null(ids), pc.equal(ids, ""))
+    if (row := _first(missing)) is not None:
+        raise GraphError(f"{path}: column {name!r}, row {row}: the id is missing")
+    return ids
+
+
+def _whole_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Text as whole numbers if that loses nothing (007 stays text)."""
+    try:
+        numbers = pc.cast(column, pa.int64())
+    except pa.ArrowInvalid:
+        return column
+    return numbers if pc.cast(numbers, column.type).equals(column) else column
+
+
+def _check_distinct(path: Path, name: str, ids: pa.ChunkedArray) -> None:
+    first = pc.index_in(ids, value_set=ids.combine_chunks()).to_numpy()
+    repeated = first != np.arange(len(ids))
+    if repeated.any():
+        row = int(repeated.argmax())
+        raise GraphError(
+            f"{path}: column {name!r}, row {row + 1}: id {ids[row].as_py()!r} is that of row {first[row] + 1} already"
+        )
+
+
+def _edges(path: Path, nodes: Path, ids: pa.ChunkedArray) -> NDArray[np.int64]:
+    """The two ends of each edge as row numbers of the node table."""
+    names = column_names(path)
+    if len(names) < 2:
+        raise GraphError(f"{path} has one column, {names[0]!r}: an edge needs two, its source and its target")
+    if len(names) > 2:
+        notice(f"{path}: the first two columns are the edges' ends; {', '.join(names[2:5])} not used")
+    table = read_columns(path, texts=names[:2], numbers=[])
+    ends = np.empty((table.num_rows, 2), dtype=np.int64)
+    for side, name in enumerate(names[:2]):
+        column = _ids(path, name, table[name])
+        known = ids
+        if column.type != known.type:
+            column, known = pc.cast(column, pa.string()), pc.cast(known, pa.string())
+        position = pc.index_in(column, value_set=known.combine_chunks())
+        if (row := _first(pc.is_null(position))) is not None:
+            stranger = column[row - 1].as_py()
+            raise GraphError(f"{path}: column {name!r}, row {row}: {stranger!r} is no id of {nodes.name}: add the node")
+        ends[:, side] = position.to_numpy()
+    return ends
+
+
+def _features(path: Path, names: Sequence[str], table: pa.Table) -> NDArray[np.float32]:
+    matrix = np.empty((table.num_rows, len(names)), dtype=np.float32)
+    for position, name in enumerate(names):
+        column = table[name]
+        with np.errstate(over="ignore"):
+            matrix[:, position] = column.cast(pa.float64(), safe=False).to_numpy()  # missing values become NaN
+        finite = np.isfinite(matrix[:, position])
+        if not finite.all():
+            row = int(np.argmin(finite))
+            value = column[row].as_py()
+            raise GraphError(
+                f"{path}: column {name!r}, row {row + 1}: {'no value' if value is None else value} where a finite "
+                "number should be: fill it, drop the node, or leave the column out with feature_columns"
+            )
+    return matrix
+
+
+def _labels(path: Path, name: str | None, table: pa.Table) -> tuple[NDArray[np.int64] | None, tuple[str, ...] | None]:
+    """Class indices as they are where the column holds numbers, else indices into the sorted names."""
+    if name is None:
+        return None, None
+    values = _natural(table[name])
+    if values.dtype.kind == "O":
+        return encode_labels(values.tolist())
+    try:
+        return label_array(values.astype(np.int8) if values.dtype == np.bool_ else values), None
+    except GraphError as error:
+        raise GraphError(f"{path}: column {name!r}: {error}") from None
+
+
+def _mask(path: Path, name: str, column: pa.ChunkedArray) -> NDArray[np.bool_]:
+    mask = np.empty(len(column), dtype=np.bool_)
+    for row, value in enumerate(column.to_pylist()):
+        if str(value).lower() not in TRUTH:
+            raise GraphError(f"{path}: column {name!r}, row {row + 1}: {value!r} is neither true nor false")
+        mask[row] = TRUTH[str(value).lower()]
+    return mask
+
+
+def _natural(column: pa.ChunkedArray) -> NDArray[Any]:
+    """Text that holds numbers as whole numbers or floats (NaN where empty), anything else as it is."""
+    if pa.types.is_dictionary(column.type):
+        column = pc.cast(column, column.type.value_type)
+    if _is_text(column.type):
+        empty = pc.if_else(pc.equal(column, ""), None, column)
+        for candidate, kind in ((column, pa.int64()), (empty, pa.float64())):
+            try:
+                column = pc.cast(candidate, kind)
+                break
+            except pa.ArrowInvalid:
+                continue
+    return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _first(condition: Any) -> int | None:
+    """The first row, counted from 1, where a condition holds."""
+    row = pc.index(condition, True).as_py()
+    return None if row < 0 else int(row) + 1
