@@ -1,0 +1,53 @@
+"""Detectors that also learn from nodes known to be out-of-distribution."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from degem.detectors.backbone import GCNDetector, Regulariser
+from degem.detectors.split import TrainingSet
+from degem.errors import GraphError
+from degem.graph import Graph
+from degem.nn.encoders_gnn import GCN, GraphTensors
+
+ExposureLoss = Callable[[Tensor, Tensor], Tensor]
+
+
+@dataclass(kw_only=True, eq=False)
+class ExposureDetector(GCNDetector):
+    """The base of detectors whose classifier is also shown exposure nodes, of the same graph or of another."""
+
+    needs_exposure: ClassVar[bool] = True
+
+    @abstractmethod
+    def _exposure_loss(self, training: TrainingSet, exposed: Graph) -> ExposureLoss:
+        """The loss added to the cross-entropy, of the logits on the training graph and on the exposure graph."""
+
+    def _regulariser(self, network: GCN, inputs: GraphTensors, training: TrainingSet) -> Regulariser:
+        exposed = exposure_graph(training)
+        if exposed.num_features != self.num_features_:
+            raise GraphError(
+                f"the exposure graph has {exposed.num_features} feature columns, the training graph {self.num_features_}"
+                ": describe both by the same columns"
+            )
+        outside = self._tensors(exposed)
+        loss = self._exposure_loss(training, exposed)
+        return lambda logits, _: loss(logits, network(outside.features, outside.adjacency))
+
+
+def exposure_graph(training: TrainingSet) -> Graph:
+    """The graph that exposure nodes live in."""
+    assert training.exposure is not None  # Detector.fit asks for it
+    return training.exposure.graph
+
+
+def exposure_nodes(training: TrainingSet) -> Tensor:
+    """The indices of exposure nodes in their graph."""
+    assert training.exposure is not None  # Detector.fit asks for it
+    return torch.as_tensor(training.exposure.nodes)
