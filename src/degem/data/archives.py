@@ -109,7 +109,7 @@ def _distinct(ids: NDArray[Any] | None) -> NDArray[Any] | None:
         _, first, counts = np.unique(ids, return_index=True, return_counts=True)
         if (counts > 1).any():
             again = int(first[counts > 1].min())
-            raise GraphError(f"node_ids: {ids[again]!r} of node {again} is there more than once")
+            raise GraphError(f"node_ids: {ids.reshape(-1)[again].item()!r} of node {again} is there more than once")
     return ids
 
 

@@ -87,7 +87,9 @@ def _roles(
             raise GraphError(f"{path} has no column {name!r}; it has {listed}")
         if name in asked[:position]:
             raise GraphError(f"{path}: column {name!r} is asked for twice: give it one role")
-    ids = id_column or next(name for name in names if name not in asked)
+    ids = id_column or names[0]
+    if id_column is None and ids in asked:
+        raise GraphError(f"{path}: its first column, {ids!r}, has another role: name the ids' with id_column")
     taken = {ids, *asked}
     label = label_column or ("label" if "label" in names and "label" not in taken else None)
     masks = tuple(f"{name}_mask" for name in MASKS if f"{name}_mask" in names and f"{name}_mask" not in taken)
