@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from degem.cli import demo, evaluate, fit, info, methods, score
+from degem.cli import bench, datasets, demo, evaluate, fit, info, methods, score
 from degem.cli.common import one_line, one_line_warnings
 from degem.errors import DegemError
 
@@ -19,6 +19,8 @@ app.command()(score.score)
 app.command()(evaluate.evaluate)
 app.command()(info.info)
 app.command()(methods.methods)
+app.command()(datasets.datasets)
+app.add_typer(bench.app, name="bench")
 
 
 @app.callback()

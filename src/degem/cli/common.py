@@ -8,8 +8,9 @@ import os
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
@@ -35,7 +36,15 @@ ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A folder t
 IdColumn = Annotated[str | None, typer.Option(help="Column of the nodes' ids.", show_default="first column")]
 LabelColumn = Annotated[str | None, typer.Option(help="Column of the classes; empty where unknown.")]
 FeatureColumns = Annotated[
-    str | None, typer.Option(help="Feature columns, separated by commas.", show_default="every other column")
+    str | None,
+    typer.Option(
+        metavar="A,B,…",
+        help="Feature columns.",
+        show_default="every other column, or the model's",
+    ),
+]
+KeepColumns = Annotated[
+    str | None, typer.Option(metavar="A,B,…", help="Columns that are no features, such as a year or a ground truth.")
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
 Device = Annotated[str | None, typer.Option(help="cpu or cuda.", show_default="cpu; for a model where it was fitted")]
@@ -90,17 +99,47 @@ def prepare_machine(threads: int | None, device: str | None) -> None:
         torch.set_num_threads(threads)  # ops.propagation follows it
 
 
+@dataclass(frozen=True)
+class Columns:
+    """Which columns of a node table are what, as the flags say; several are separated by commas."""
+
+    ids: str | None = None
+    label: str | None = None
+    features: str | None = None
+    keep: str | None = None
+
+
 def open_graph(
-    name: str, *, id_column: str | None = None, label_column: str | None = None, feature_columns: str | None = None
+    name: str, columns: Columns, *, features: Sequence[str] | None = None, needed: Sequence[str | None] = ()
 ) -> Graph:
-    """The graph that GRAPH stands for: a folder or file if there is one of that name, else a dataset."""
-    if Path(name).exists() or Path(name).name != name or Path(name).suffix:
-        from degem.data.files import read_graph
+    """The graph that GRAPH stands for: a folder or file of that name, else a dataset.
 
-        return read_graph(name, id_column=id_column, label_column=label_column, feature_columns=feature_columns)
-    from degem.data.datasets import load_dataset
+    Arguments:
+        name: What the user wrote.
+        columns: What the flags say of a folder's node table.
+        features: The features of a folder where the flags are silent: a model's.
+        needed: Further columns to keep, such as the one of ``--ood``.
+    """
+    from degem.data.files import read_graph
 
-    return load_dataset(name)
+    path = Path(name)
+    chosen, kept = _listed(columns.features), _listed(columns.keep)
+    if path.is_dir():
+        chosen = chosen or list(features or [])
+        kept = list(dict.fromkeys([*kept, *(column for column in needed if column)]))
+    elif not path.exists() and path.name == name and not path.suffix:
+        from degem.data.datasets import load_dataset
+
+        if columns != Columns():
+            raise ParameterError(f"{name}: columns are chosen in folders of tables only, a dataset has its own")
+        return load_dataset(name)
+    return read_graph(
+        path, id_column=columns.ids, label_column=columns.label, feature_columns=chosen or None, keep_columns=kept
+    )
+
+
+def _listed(names: str | None) -> list[str]:
+    return [] if names is None else [name.strip() for name in names.split(",")]
 
 
 def truth_column(graph: Graph, name: str) -> NDArray[np.bool_]:
@@ -113,21 +152,13 @@ def truth_column(graph: Graph, name: str) -> NDArray[np.bool_]:
         known = ", ".join([*graph.columns, *graph.masks]) or "none"
         raise GraphError(f"the graph has no column {name!r}; columns that are neither id, label nor feature: {known}")
     column = graph.columns[name]
-    truth = column.astype(str)
-    words = {
-        "True": True,
-        "true": True,
-        "1": True,
-        "1.0": True,
-        "False": False,
-        "false": False,
-        "0": False,
-        "0.0": False,
-    }
-    unknown = [row for row, word in enumerate(truth) if word not in words]
-    if unknown:
-        raise GraphError(f"column {name!r}, row {unknown[0]}: {column[unknown[0]]!r} is neither true nor false")
-    return np.array([words[word] for word in truth], dtype=np.bool_)
+    words = np.char.lower(column.astype(str))
+    truth = np.isin(words, ["true", "1", "1.0"])
+    unknown = ~truth & ~np.isin(words, ["false", "0", "0.0"])
+    if unknown.any():
+        row = int(unknown.argmax())
+        raise GraphError(f"column {name!r}, row {row + 1}: {str(column[row])!r} is neither true nor false")
+    return truth
 
 
 def check_table_path(path: Path) -> None:

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from degem import Detector, Graph
 
 BESIDE = ("msp", "energy", "gnnsafe")
-SMALL = {"latent_dim": 128, "num_epochs": 100}  # so that the demo takes seconds; the defaults are for larger graphs
 
 
 def demo(
@@ -36,7 +35,8 @@ def demo(
     prepare_machine(threads, None)
     rows = []
     for name, graph in {"digits": digits_graph(seed=seed), "heterophilic": heterophilic_graph(seed=seed)}.items():
-        rows.append(_run(DeGEM(seed=seed, **SMALL), graph, name, out / name))
+        small = DeGEM(seed=seed, latent_dim=128, num_epochs=100)  # seconds instead of minutes
+        rows.append(_run(small, graph, name, out / name))
         rows += [
             _run(Detector.registry[other](seed=seed), graph, name) for other in BESIDE if other in Detector.registry
         ]
@@ -49,18 +49,22 @@ def demo(
 def _run(detector: Detector, graph: Graph, name: str, folder: Path | None = None) -> dict[str, Any]:
     """Fit a detector, judge it, and leave all there is to see in ``folder``."""
     from degem.cli.progress import progress_bar
+    from degem.data.archives import write_npz
 
     with progress_bar() as on_progress:
         detector.fit(graph, on_progress=on_progress)
     table = detector.score_table(graph)
     is_ood = graph.columns["is_ood"]
     if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_npz(graph, folder / "graph.npz")
         detector.save(folder / "model")
         write_table(table.assign(truth=is_ood), folder / "scores.parquet")
     return {"graph": name, "method": detector.name, **measured(table, graph, judged(graph, is_ood), is_ood)}
 
 
 def _print(rows: list[dict[str, Any]], out: Path) -> None:
+    from rich.box import SIMPLE
     from rich.console import Console
     from rich.table import Table
 
@@ -68,11 +72,11 @@ def _print(rows: list[dict[str, Any]], out: Path) -> None:
         "auroc": "AUROC ↑",
         "aupr_ood_positive": "AUPR ↑",
         "fpr95_ood_positive": "FPR95 ↓",
-        "id_accuracy": "ID accuracy ↑",
+        "id_accuracy": "ID acc. ↑",
         "flagged_ood": "OOD flagged ↑",
-        "flagged_id": "ID flagged (≤ 5)",
+        "flagged_id": "ID flagged ≤ 5",
     }
-    table = Table("graph", "method", title="In percent; OOD is the class to find", title_justify="left")
+    table = Table("graph", "method", title="In percent; OOD is the class to find", title_justify="left", box=SIMPLE)
     for heading in columns.values():
         table.add_column(heading, justify="right")
     for before, row in zip([None, *rows], rows, strict=False):

@@ -10,11 +10,13 @@ from degem.cli.common import (
     Alpha,
     AsJson,
     ByDegree,
+    Columns,
     Device,
     FalseDiscoveryRate,
     FeatureColumns,
     GraphArgument,
     IdColumn,
+    KeepColumns,
     LabelColumn,
     ModelArgument,
     Threads,
@@ -53,6 +55,7 @@ def evaluate(
     id_column: IdColumn = None,
     label_column: LabelColumn = None,
     feature_columns: FeatureColumns = None,
+    keep_columns: KeepColumns = None,
     device: Device = None,
     threads: Threads = None,
     as_json: AsJson = False,
@@ -67,7 +70,8 @@ def evaluate(
 
     prepare_machine(threads, device)
     detector = Detector.load(model, device=device)
-    loaded = open_graph(graph, id_column=id_column, label_column=label_column, feature_columns=feature_columns)
+    columns = Columns(id_column, label_column, feature_columns, keep_columns)
+    loaded = open_graph(graph, columns, features=detector.feature_names_, needed=[ood])
     is_ood = truth_column(loaded, ood)
     table = detector.score_table(loaded, alpha=alpha, fdr=fdr, by_degree=by_degree)
     is_id = judged(loaded, is_ood)

@@ -10,10 +10,12 @@ import typer
 
 from degem.cli.common import (
     AsJson,
+    Columns,
     Device,
     FeatureColumns,
     GraphArgument,
     IdColumn,
+    KeepColumns,
     LabelColumn,
     Seed,
     Settings,
@@ -38,6 +40,7 @@ def fit(
     id_column: IdColumn = None,
     label_column: LabelColumn = None,
     feature_columns: FeatureColumns = None,
+    keep_columns: KeepColumns = None,
     exposure: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", help="Column that marks nodes known to be OOD, for methods that need such."),
@@ -58,10 +61,11 @@ def fit(
     from degem.cli.progress import progress_bar
 
     kind = method_named(method)
-    detector = kind(**{"seed": seed, "device": device or "cpu"}).set_params(**parsed_settings(kind, settings))
+    detector = kind(seed=seed, device=device or "cpu").set_params(**parsed_settings(kind, settings))
     model_file.check_target(out)
     prepare_machine(threads, detector.device)
-    loaded = open_graph(graph, id_column=id_column, label_column=label_column, feature_columns=feature_columns)
+    columns = Columns(id_column, label_column, feature_columns, keep_columns)
+    loaded = open_graph(graph, columns, needed=[exposure])
     start = time.perf_counter()
     with progress_bar() as on_progress:
         detector.fit(loaded, exposure=_exposed(loaded, exposure), on_progress=on_progress)

@@ -11,11 +11,13 @@ from degem.cli.common import (
     Alpha,
     AsJson,
     ByDegree,
+    Columns,
     Device,
     FalseDiscoveryRate,
     FeatureColumns,
     GraphArgument,
     IdColumn,
+    KeepColumns,
     LabelColumn,
     ModelArgument,
     Threads,
@@ -37,6 +39,7 @@ def score(
     id_column: IdColumn = None,
     label_column: LabelColumn = None,
     feature_columns: FeatureColumns = None,
+    keep_columns: KeepColumns = None,
     device: Device = None,
     threads: Threads = None,
     as_json: AsJson = False,
@@ -56,7 +59,8 @@ def score(
     detector = Detector.load(model, device=device)
     with progress_bar() as on_progress:
         on_progress(Progress("read", 0, 1))
-        loaded = open_graph(graph, id_column=id_column, label_column=label_column, feature_columns=feature_columns)
+        columns = Columns(id_column, label_column, feature_columns, keep_columns)
+        loaded = open_graph(graph, columns, features=detector.feature_names_)
         on_progress(Progress("score", 0, 1))
         table = detector.score_table(loaded, alpha=alpha, fdr=fdr, by_degree=by_degree)
     write_table(table, out)
