@@ -1,4 +1,8 @@
-"""Model folders: tensors as safetensors, everything else as JSON. Nothing is ever unpickled."""
+"""Model folders: tensors as safetensors, everything else as JSON. Nothing is ever unpickled.
+
+``model.json`` names the file of tensors by its checksum, so that replacing ``model.json``, one rename, replaces the
+model: until then the old description and the old tensors lie side by side with the new ones.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,6 @@ import dataclasses
 import hashlib
 import json
 import os
-import shutil
-import tempfile
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -21,60 +23,65 @@ from degem.errors import ModelFileError
 
 FORMAT = "degem-model"
 FORMAT_VERSION = 1
-TENSORS, ABOUT = "state.safetensors", "model.json"
+ABOUT = "model.json"
+TENSORS = "state-*.safetensors"
+PART = ".part"
+AGAIN = "fit and save the model again"
 
 
 def write(path: Path, state: dict[str, torch.Tensor], about: dict[str, Any]) -> None:
-    """Write a model folder; a crash on the way leaves the old one, or none.
+    """Write a model folder; a crash on the way leaves the old model, or none.
 
     Arguments:
-        path: The folder. One that is there already is replaced only if it holds a model.
+        path: The folder. One that is there already must be empty or hold a model, which is replaced.
         state: Named tensors.
         about: What else there is to know; must be JSON.
     """
     check_target(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    tensors = save_tensors({name: tensor.detach().cpu().contiguous() for name, tensor in state.items()})
+    tensors = save_tensors({name: tensor.detach().cpu().contiguous().clone() for name, tensor in state.items()})
+    checksum = hashlib.sha256(tensors).hexdigest()
     document = {
         "format": FORMAT,
         "format_version": FORMAT_VERSION,
         "versions": {package: version(package) for package in ("degem", "torch", "numpy")},
-        "checksum": hashlib.sha256(tensors).hexdigest(),
+        "checksum": checksum,
         **about,
     }
+    document = json.loads(json.dumps(document, default=_plain))  # what a reader will see
     document["about_checksum"] = _checksum(document)
-    staging = Path(tempfile.mkdtemp(prefix=f".{path.name}-", dir=path.parent))
+    home = path / _tensors_name(checksum)
     try:
-        _write_synced(staging / TENSORS, tensors)
-        _write_synced(staging / ABOUT, json.dumps(document, indent=1, default=_plain).encode())
-        _swap(staging, path)
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
+        path.mkdir(parents=True, exist_ok=True)
+        _replace(home, tensors)
+        _replace(path / ABOUT, json.dumps(document, indent=1).encode())
+        for old in path.glob(TENSORS + "*"):
+            if old != home:
+                old.unlink(missing_ok=True)
+    except OSError as error:
+        raise ModelFileError(f"{path} cannot be written: {error.strerror}") from None
 
 
 def check_target(path: Path) -> None:
     """Refuse to write a model over anything that is not one."""
-    if path.exists() and not (path / ABOUT).is_file() and (not path.is_dir() or any(path.iterdir())):
+    ours = path.is_dir() and (not any(path.iterdir()) or any(path.glob(TENSORS + "*")))
+    if path.exists() and not ours:
         raise ModelFileError(f"{path} exists and is not a model folder: choose another path or remove it")
 
 
 def read(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
     """The tensors and the description of a model folder; anything wrong with it is a :class:`ModelFileError`."""
     about = read_about(path)
+    home = path / _tensors_name(about["checksum"])
     try:
-        tensors = (path / TENSORS).read_bytes()
+        tensors = home.read_bytes()
     except OSError as error:
-        raise ModelFileError(
-            f"{path}: {TENSORS} cannot be read ({error.strerror}): fit and save the model again"
-        ) from None
-    if hashlib.sha256(tensors).hexdigest() != about.get("checksum"):
-        raise ModelFileError(
-            f"{path}: {TENSORS} is truncated or altered (checksum differs): fit and save the model again"
-        )
+        raise ModelFileError(f"{home} cannot be read ({error.strerror}): {AGAIN}") from None
+    if hashlib.sha256(tensors).hexdigest() != about["checksum"]:
+        raise ModelFileError(f"{home} is truncated or altered (checksum differs): {AGAIN}")
     try:
         return load_tensors(tensors), about
     except SafetensorError as error:
-        raise ModelFileError(f"{path}: {TENSORS} is not a safetensors file: {error}") from None
+        raise ModelFileError(f"{home} is not a safetensors file: {error}") from None
 
 
 def read_about(path: Path) -> dict[str, Any]:
@@ -85,27 +92,33 @@ def read_about(path: Path) -> dict[str, Any]:
         raise ModelFileError(
             f"{path} is not a model folder: it has no {ABOUT} (degem fit GRAPH --out MODEL makes one)"
         ) from None
-    except (OSError, ValueError) as error:
-        raise ModelFileError(f"{path}: {ABOUT} cannot be read ({error}): fit and save the model again") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise ModelFileError(f"{path}: {ABOUT} cannot be read ({error}): {AGAIN}") from None
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise ModelFileError(f"{path}: {ABOUT} does not describe a degem model")
     if about.get("format_version") != FORMAT_VERSION:
         raise ModelFileError(
-            f"{path} has format version {about.get('format_version')}, this degem reads {FORMAT_VERSION}: install a matching degem"
+            f"{path} has format version {about.get('format_version')}, this degem reads {FORMAT_VERSION}: "
+            "install the degem that wrote it"
         )
     expected = about.pop("about_checksum", None)
     if _checksum(about) != expected:
-        raise ModelFileError(f"{path}: {ABOUT} was altered (checksum differs): fit and save the model again")
+        raise ModelFileError(f"{path}: {ABOUT} was altered (checksum differs): {AGAIN}")
     return about
 
 
 def foreign(path: str | Path, method: str, expected: str) -> ModelFileError:
     """The error for a model of another method."""
-    return ModelFileError(f"{path} holds a {method!r} model, which {expected} cannot load: use Detector.load")
+    way_out = "use Detector.load" if expected != "Detector" else "import the module that defines the method first"
+    return ModelFileError(f"{path} holds a {method!r} model, which {expected} cannot load: {way_out}")
+
+
+def _tensors_name(checksum: str) -> str:
+    return TENSORS.replace("*", checksum[:16])
 
 
 def _checksum(document: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(document, sort_keys=True, default=_plain).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
 
 
 def _plain(value: Any) -> Any:
@@ -117,22 +130,14 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no place in a model file")
 
 
-def _write_synced(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _swap(staging: Path, path: Path) -> None:
-    """Put ``staging`` in the place of ``path``; a folder cannot be replaced in one rename, so the old one steps aside first."""
-    old = staging.with_name(f"{staging.name}-old")
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file beside ``path``, flush it to the disk, and put it in its place by one rename."""
+    part = path.with_name(path.name + PART)
     try:
-        if path.exists():
-            path.rename(old)
-        staging.rename(path)
-    except BaseException:  # Ctrl-C between the two renames too
-        if old.exists() and not path.exists():
-            old.rename(path)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
+        with part.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
