@@ -31,7 +31,7 @@ def rounded(values: ArrayLike, digits: int = 4) -> list[float | None]:
 def score_histogram(found: Histogram, names: Sequence[str], colours: Sequence[str]) -> Figure:
     """Shares of nodes by score: bars, and a line for the first sample, which the others are held against."""
     centres = (found.edges[:-1] + found.edges[1:]) / 2
-    traces = []
+    traces: list[dict[str, Any]] = []
     for name, colour, shares in zip(names[1:], colours[1:], found.shares[1:], strict=True):
         bars = {"type": "bar", "name": name, "opacity": 0.65, "marker": {"color": colour, "line": {"width": 0}}}
         traces.append(bars | {"x": rounded(centres, 6), "y": rounded(shares)})
@@ -64,7 +64,9 @@ def p_value_plot(p_values: NDArray[np.float64]) -> Figure:
         "xaxis": {"title": {"text": "false-alarm rate α (p-value ≤ α)"}, "range": [0, 1]},
         "yaxis": {"title": {"text": "share flagged"}, "range": [0, 1.02], "tickformat": ".0%"},
     }
-    alt = f"Share of nodes with a p-value below α against α. At α = 5 % it is {at_5:.1%}; ID nodes alone would give 5 %."
+    alt = (
+        f"Share of nodes with a p-value below α against α. At α = 5 % it is {at_5:.1%}; ID nodes alone would give 5 %."
+    )
     return {"data": traces, "layout": layout, "alt": alt}
 
 

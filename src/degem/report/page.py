@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from degem import calibration
+from degem import calibration, groups
 from degem.detectors.base import Detector, Scored
 from degem.detectors.explanation import class_names, explain
 from degem.errors import GraphError
@@ -77,11 +77,12 @@ def report_data(
     """All that the page shows, as plain data; arguments as in :func:`write_report`."""
     graph = as_graph(graph)
     scored = detector._scored(graph)
-    p_values = detector.p_values_of(scored.scores)
+    scores = np.asarray(scored.scores, dtype=np.float64)
+    p_values = detector.p_values_of(scores)
     alphas = tallies.alpha_grid(alpha)
     level = tallies.levels(p_values, alphas)
     known = None if is_ood is None else truth.check_truth(np.asarray(is_ood), graph.num_nodes)
-    top = np.argsort(-scored.scores, kind="stable")[:NUM_TABLE_NODES]
+    top = np.argsort(-scores, kind="stable")[:NUM_TABLE_NODES]
     return {
         "method": type(detector).__name__,
         "numNodes": graph.num_nodes,
@@ -95,7 +96,7 @@ def report_data(
         "groups": _groups(detector, graph, scored, level, len(alphas), time),
         "map": _map(detector, graph, scored, level, top, projection),
         "table": _table(detector, graph, scored, level, top, reference),
-        "truth": None if known is None else _truth(scored.scores, known, level, len(alphas), detector.seed),
+        "truth": None if known is None else _truth(scores, known, level, len(alphas), detector.seed),
         "card": _card(detector, graph),
         "training": figures.training_curve(detector.history_),
     }
@@ -116,23 +117,25 @@ def _histogram(detector: Detector, scored: Scored, known: NDArray[np.bool_] | No
 def _groups(
     detector: Detector, graph: Graph, scored: Scored, level: NDArray[np.int64], num_alphas: int, time: str | None
 ) -> list[dict[str, Any]]:
-    partitions = [tallies.by_degree(graph.degrees)]
+    partitions = [groups.by_degree(graph.degrees)]
     if scored.probabilities is not None:
-        partitions.insert(0, tallies.by_class(scored.probabilities.argmax(axis=1), class_names(detector)))
+        partitions.insert(0, groups.by_class(scored.probabilities.argmax(axis=1), class_names(detector)))
     if time is not None:
         if time not in graph.columns:
             raise GraphError(f"the graph has no column {time!r}; it has {', '.join(graph.columns) or 'none'}")
-        partitions.append(tallies.by_time(time, graph.columns[time]))
+        partitions.append(groups.by_time(time, graph.columns[time]))
     found = []
-    for groups in partitions:
-        sizes = np.bincount(groups.codes, minlength=len(groups.labels))
+    for partition in partitions:
+        sizes = partition.sizes
         filled = np.flatnonzero(sizes)
         found.append(
             {
-                "title": f"by {groups.title}",
+                "title": f"by {partition.title}",
                 "sizes": sizes[filled].tolist(),
-                "flagged": tallies.flagged_counts(level, num_alphas, groups)[filled].tolist(),
-                "figure": figures.group_bars(groups.title, [groups.labels[code] for code in filled], sizes[filled]),
+                "flagged": tallies.flagged_counts(level, num_alphas, partition)[filled].tolist(),
+                "figure": figures.group_bars(
+                    partition.title, [partition.labels[code] for code in filled], sizes[filled]
+                ),
             }
         )
     return found

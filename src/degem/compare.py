@@ -1,0 +1,211 @@
+"""Has the graph drifted? Two windows scored by one detector, and whether they differ by more than chance."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from degem.detectors.base import Detector
+from degem.detectors.explanation import class_names
+from degem.errors import DegemError
+from degem.graph import as_graph
+from degem.groups import Groups, by_class, by_degree
+
+MAX_DISTINCT = 2_000
+
+
+@dataclasses.dataclass(frozen=True)
+class PermutationTest:
+    """One statistic in two windows.
+
+    Arguments:
+        name: The statistic.
+        reference: Its value in the reference window.
+        current: Its value in the current one.
+        p_value: How often a random division of all nodes differs at least as much, in either direction.
+    """
+
+    name: str
+    reference: float
+    current: float
+    p_value: float
+
+
+@dataclasses.dataclass(frozen=True)
+class GroupShare:
+    """The share flagged in one group of nodes, NaN where a window has none such.
+
+    Arguments:
+        name: The group.
+        reference_size: Its nodes in the reference window.
+        current_size: Its nodes in the current one.
+        reference_share: The share of them flagged there.
+        current_share: The share of them flagged here.
+    """
+
+    name: str
+    reference_size: int
+    current_size: int
+    reference_share: float
+    current_share: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """What two windows have in common, and what not.
+
+    Arguments:
+        tests: The permutation tests: of the mean score, and of the share flagged.
+        breakdowns: The share flagged, by the name of what the nodes are grouped by.
+        alpha: The false-alarm rate of the flags.
+        reference_scores: The scores of the reference window.
+        current_scores: The scores of the current window.
+        calibration_scores: The scores of the detector's calibration nodes.
+    """
+
+    tests: tuple[PermutationTest, ...]
+    breakdowns: dict[str, tuple[GroupShare, ...]]
+    alpha: float
+    reference_scores: NDArray[np.float64]
+    current_scores: NDArray[np.float64]
+    calibration_scores: NDArray[np.float64]
+
+    @property
+    def p_value(self) -> float:
+        """One p-value for all tests (Bonferroni): small means drift."""
+        return min(1.0, len(self.tests) * min(test.p_value for test in self.tests))
+
+    def drifted(self, level: float) -> bool:
+        """Whether the windows differ at this level: the share of comparisons without drift that may say so."""
+        return self.p_value <= level
+
+    def to_dict(self) -> dict[str, Any]:
+        """The comparison without the scores themselves, as plain values."""
+        return {
+            "p_value": self.p_value,
+            "alpha": self.alpha,
+            "reference_nodes": len(self.reference_scores),
+            "current_nodes": len(self.current_scores),
+            "tests": [dataclasses.asdict(test) for test in self.tests],
+            "breakdowns": {
+                name: [dataclasses.asdict(share) for share in found] for name, found in self.breakdowns.items()
+            },
+        }
+
+
+def compare(
+    detector: Detector,
+    reference: Any,
+    current: Any,
+    *,
+    alpha: float = 0.05,
+    num_permutations: int = 999,
+    seed: int = 0,
+) -> Comparison:
+    """Score two windows and test whether the current one differs from the reference.
+
+    The tests take nodes as exchangeable between the windows. Scores of neighbours are alike, which makes p-values
+    smaller than they should be; compare with a reference window that the detector was not trained on.
+
+    Arguments:
+        detector: A fitted detector.
+        reference: The graph of the reference window.
+        current: The graph of the current window.
+        alpha: The false-alarm rate of the flags.
+        num_permutations: Random divisions a test draws; the smallest p-value is 1 / (num_permutations + 1).
+        seed: Seed of the divisions.
+
+    Example:
+        >>> from degem import DeGEM
+        >>> from degem.data.demo import digits_graph
+        >>> graph = digits_graph()
+        >>> detector = DeGEM(num_epochs=2, latent_dim=16).fit(graph)
+        >>> compare(detector, graph, graph).drifted(0.05)
+        False
+    """
+    windows = [as_graph(reference), as_graph(current)]
+    for name, window in zip(("reference", "current"), windows, strict=True):
+        if window.num_nodes == 0:
+            raise DegemError(f"the {name} window has no nodes")
+    scored = [detector._scored(window) for window in windows]
+    flags = [detector.flags_of(detector.p_values_of(each.scores), alpha=alpha) for each in scored]
+    rng = np.random.default_rng(seed)
+    tests = (
+        permutation_test("mean score", scored[0].scores, scored[1].scores, num_permutations, rng),
+        permutation_test("share flagged", flags[0], flags[1], num_permutations, rng),
+    )
+    breakdowns = {}
+    if scored[0].probabilities is not None and scored[1].probabilities is not None:
+        chances, names = (scored[0].probabilities, scored[1].probabilities), class_names(detector)
+        both = by_class(np.concatenate([each.argmax(axis=1) for each in chances]), names)
+        breakdowns["predicted class"] = _shares(both, flags)
+    both = by_degree(np.concatenate([window.degrees for window in windows]))
+    breakdowns["degree"] = _shares(both, flags)
+    scores = [np.asarray(each.scores, dtype=np.float64) for each in scored]
+    return Comparison(tests, breakdowns, alpha, scores[0], scores[1], np.asarray(detector.calibration_scores_))
+
+
+def permutation_test(
+    name: str, reference: ArrayLike, current: ArrayLike, num_permutations: int, rng: np.random.Generator
+) -> PermutationTest:
+    r"""Two-sided permutation test of a difference in means, :math:`p = (1 + \#\{|T^*| \ge |T|\}) / (B + 1)`.
+
+    Values are first gathered into at most ``MAX_DISTINCT`` groups of equal size, each standing for its mean. A random
+    division then is one multivariate hypergeometric draw of group counts, so the cost does not follow the number of
+    nodes, and the test keeps its level: gathering looks at both windows alike.
+
+    Arguments:
+        name: The name of the statistic.
+        reference: Values in the reference window.
+        current: Values in the current window.
+        num_permutations: Random divisions :math:`B`.
+        rng: Where they come from.
+
+    Example:
+        >>> test = permutation_test("mean", [1.0] * 20, [2.0] * 20, 99, np.random.default_rng(0))
+        >>> test.p_value
+        0.01
+    """
+    first, second = np.asarray(reference, dtype=np.float64), np.asarray(current, dtype=np.float64)
+    pooled = np.concatenate([first, second])
+    codes = _gathered(pooled)
+    counts = np.bincount(codes)
+    values = np.bincount(codes, weights=pooled) / counts
+    own = np.bincount(codes[len(first) :], minlength=len(counts))
+    draws = rng.multivariate_hypergeometric(counts, len(second), size=num_permutations, method="marginals")
+    centre = (
+        len(second) / len(pooled) * (values @ counts)
+    )  # a division's expected sum: farther from it = more different
+    observed = abs(own @ values - centre)
+    extreme = int(np.count_nonzero(np.abs(draws @ values - centre) >= observed * (1 - 1e-9)))
+    return PermutationTest(name, float(first.mean()), float(second.mean()), (1 + extreme) / (num_permutations + 1))
+
+
+def _gathered(pooled: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The group of each value: one a distinct value, or ``MAX_DISTINCT`` of about equal size where there are more."""
+    distinct, codes = np.unique(pooled, return_inverse=True)
+    if len(distinct) <= MAX_DISTINCT:
+        return codes
+    edges = np.quantile(pooled, np.arange(1, MAX_DISTINCT) / MAX_DISTINCT)
+    return np.unique(np.searchsorted(edges, pooled), return_inverse=True)[1]
+
+
+def _shares(both: Groups, flags: list[NDArray[np.int64]]) -> tuple[GroupShare, ...]:
+    """The share flagged by group, where ``both`` groups the nodes of the two windows, one after the other."""
+    halves = np.split(both.codes, [len(flags[0])])
+    sizes = [np.bincount(codes, minlength=len(both.labels)) for codes in halves]
+    hits = [
+        np.bincount(codes, weights=flag, minlength=len(both.labels)) for codes, flag in zip(halves, flags, strict=True)
+    ]
+    shares = [
+        np.divide(hit, size, out=np.full(len(size), np.nan), where=size > 0)
+        for hit, size in zip(hits, sizes, strict=True)
+    ]
+    return tuple(
+        GroupShare(label, int(sizes[0][row]), int(sizes[1][row]), float(shares[0][row]), float(shares[1][row]))
+        for row, label in enumerate(both.labels)
+        if sizes[0][row] + sizes[1][row] > 0
+    )
