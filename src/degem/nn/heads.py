@@ -6,6 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from degem.ops.langevin import LangevinSettings, langevin_along
+
 
 class MLPEnergy(nn.Module):
     r"""A two-layer energy head :math:`f(h, s) = w^\top \mathrm{ReLU}(W [h \| \rho s] + b) + b'`.
@@ -42,19 +44,44 @@ class MLPEnergy(nn.Module):
     @torch.no_grad()
     def gradient(self, latents: Tensor, summary: Tensor) -> Tensor:
         r"""The gradient :math:`\nabla_h f = W_h^\top (w \odot 1[z > 0])` in evaluation mode: two small products."""
-        slope: Tensor = self.out.weight[0]
-        if self.norm is not None:
-            variance = torch.as_tensor(self.norm.running_var)
-            slope = slope * self.norm.weight / torch.sqrt(variance + self.norm.eps)
         active = self._hidden(latents, summary) > 0
-        return (active * slope) @ self.hidden.weight[:, : latents.shape[1]]
+        return (active * self._slope()) @ self.hidden.weight[:, : latents.shape[1]]
+
+    @torch.no_grad()
+    def sample(
+        self, positions: Tensor, summary: Tensor, settings: LangevinSettings, generator: torch.Generator
+    ) -> Tensor:
+        r"""Chains moved :math:`K` Langevin steps in evaluation mode.
+
+        The energy changes only along the rows of :math:`W_h`, so chains walk in that space of 64 dimensions, not of
+        :math:`d`: see :func:`~degem.ops.langevin.langevin_along`.
+        """
+        dim = positions.shape[1]
+        basis, mixing = torch.linalg.qr(self.hidden.weight[:, :dim].T)  # z = mixingᵀ u + bias with u = basisᵀ h
+        bias, pull = self._bias(summary, dim), (mixing * self._slope()).T.contiguous()
+
+        def gradient(u: Tensor) -> Tensor:
+            hidden = torch.addmm(bias, u, mixing)
+            return torch.gt(hidden, 0, out=hidden) @ pull
+
+        return langevin_along(basis, positions, gradient, settings, generator)
 
     def _hidden(self, latents: Tensor, summary: Tensor) -> Tensor:
         dim = latents.shape[1]
+        return F.linear(latents, self.hidden.weight[:, :dim], self._bias(summary, dim))
+
+    def _bias(self, summary: Tensor, dim: int) -> Tensor:
+        """The bias of the hidden layer with the part that the summary adds, the same for every latent."""
         bias: Tensor = self.hidden.bias
-        if self.condition_weight:
-            bias = bias + self.condition_weight * (self.hidden.weight[:, dim:] @ summary)
-        return F.linear(latents, self.hidden.weight[:, :dim], bias)
+        return bias + self.condition_weight * (self.hidden.weight[:, dim:] @ summary) if self.condition_weight else bias
+
+    def _slope(self) -> Tensor:
+        """The weight of each active hidden unit, with BatchNorm in evaluation mode folded in."""
+        slope: Tensor = self.out.weight[0]
+        if self.norm is None:
+            return slope
+        variance = torch.as_tensor(self.norm.running_var)
+        return slope * self.norm.weight / torch.sqrt(variance + self.norm.eps)
 
 
 class BilinearEnergy(nn.Module):
@@ -81,6 +108,16 @@ class BilinearEnergy(nn.Module):
     def gradient(self, latents: Tensor, summary: Tensor) -> Tensor:
         r"""The gradient :math:`\nabla_h f = -W s`, the same for every latent."""
         return (-(self.weight @ summary)).expand_as(latents)
+
+    @torch.no_grad()
+    def sample(
+        self, positions: Tensor, summary: Tensor, settings: LangevinSettings, generator: torch.Generator
+    ) -> Tensor:
+        r"""Chains moved :math:`K` Langevin steps: along the one direction :math:`W s`."""
+        direction = self.weight @ summary
+        length = direction.norm()
+        basis = (direction / length.clamp_min(torch.finfo(length.dtype).tiny))[:, None]
+        return langevin_along(basis, positions, lambda u: (-length).expand_as(u), settings, generator)
 
 
 class Discriminator(nn.Module):

@@ -64,6 +64,39 @@ def langevin(
     return moved
 
 
+def langevin_along(
+    basis: Tensor,
+    positions: Tensor,
+    gradient: Callable[[Tensor], Tensor],
+    settings: LangevinSettings,
+    generator: torch.Generator,
+) -> Tensor:
+    r"""Langevin sampling of an energy that changes only along a few directions, :math:`f(h) = f(Q Q^\top h)`.
+
+    Chains have the distribution that :func:`langevin` gives them, but only their coordinates :math:`u = Q^\top h` take
+    the :math:`K` steps. Across them nothing but noise happens, whose sum is one draw of standard deviation
+    :math:`\sigma\sqrt{K}`. The cost follows the number :math:`k` of directions instead of :math:`d`.
+
+    Arguments:
+        basis: The directions :math:`Q`: orthonormal columns, of shape :math:`(d, k)`.
+        positions: Where the chains stand, of shape :math:`(M, d)`; left as they are.
+        gradient: The gradient of the energy by :math:`u`, from :math:`(M, k)` to :math:`(M, k)`.
+        settings: :math:`K`, :math:`\lambda` and :math:`\sigma`.
+        generator: Source of the noise.
+
+    Example:
+        >>> basis = torch.tensor([[1.0], [0.0]])
+        >>> settings = LangevinSettings(num_steps=1, step_size=0.5, noise_std=0.0)
+        >>> langevin_along(basis, torch.ones(1, 2), lambda u: u, settings, torch.Generator())
+        tensor([[0.5000, 1.0000]])
+    """
+    start = positions @ basis
+    end = langevin(start, gradient, settings, generator)
+    noise = torch.empty_like(positions).normal_(generator=generator).mul_(settings.noise_std * settings.num_steps**0.5)
+    along = end - start - noise @ basis
+    return noise.add_(positions).addmm_(along, basis.T)
+
+
 def fresh_chains(count: int, dim: int, settings: LangevinSettings, generator: torch.Generator) -> Tensor:
     """Starting points of new chains, of shape (count, dim).
 
