@@ -13,6 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from degem.errors import DegemError
 
+MIN_STRATUM = 20
+QUARTILES = (0.25, 0.5, 0.75)
+
 
 def conformal_p_values(calibration: ArrayLike, scores: ArrayLike) -> NDArray[np.float64]:
     r"""Split-conformal p-values :math:`p_i = (1 + \#\{j : c_j \ge s_i\}) / (n + 1)`.
@@ -28,10 +31,7 @@ def conformal_p_values(calibration: ArrayLike, scores: ArrayLike) -> NDArray[np.
         >>> conformal_p_values([1.0, 2.0, 3.0], [0.0, 2.5, 9.0])
         array([1.  , 0.5 , 0.25])
     """
-    reference = np.sort(np.asarray(calibration, dtype=np.float64))
-    asked = np.asarray(scores, dtype=np.float64)
-    if np.isnan(reference).any() or np.isnan(asked).any():
-        raise DegemError("scores hold NaN: no p-value can be given")
+    reference, asked = np.sort(_checked(calibration)), _checked(scores)
     at_least = len(reference) - np.searchsorted(reference, asked, side="left")
     return np.asarray((1 + at_least) / (len(reference) + 1), dtype=np.float64)
 
@@ -42,28 +42,60 @@ def stratified_p_values(
     scores: ArrayLike,
     degrees: ArrayLike,
     *,
-    num_strata: int = 4,
-    min_stratum: int = 20,
+    min_stratum: int = MIN_STRATUM,
 ) -> NDArray[np.float64]:
     """Conformal p-values within strata of similar degree, so that the false-alarm rate holds for hubs and leaves alike.
 
-    Strata are quantiles of the calibration nodes' degrees; there are as many, up to ``num_strata``, as leave
-    ``min_stratum`` calibration nodes in each.
+    Arguments:
+        calibration: Scores of held-out in-distribution nodes.
+        calibration_degrees: Their degrees.
+        scores: Scores to judge; higher = more OOD.
+        degrees: Their nodes' degrees.
+        min_stratum: The fewest calibration nodes a stratum may have; see :func:`degree_strata`.
 
     Example:
-        >>> stratified_p_values([1.0, 5.0], [1, 9], [2.0, 2.0], [1, 9], num_strata=2, min_stratum=1)
+        >>> stratified_p_values([1.0, 5.0], [1, 9], [2.0, 2.0], [1, 9], min_stratum=1)
         array([0.5, 1. ])
     """
-    reference, reference_degrees = np.asarray(calibration, np.float64), np.asarray(calibration_degrees)
-    asked, asked_degrees = np.asarray(scores, np.float64), np.asarray(degrees)
-    count = max(1, min(num_strata, len(reference) // max(min_stratum, 1)))
-    edges = np.unique(np.quantile(reference_degrees, np.arange(1, count) / count)) if count > 1 else np.empty(0)
-    home, stratum = np.searchsorted(edges, reference_degrees), np.searchsorted(edges, asked_degrees)
+    reference, asked = _checked(calibration), _checked(scores)
+    bounds = degree_strata(calibration_degrees, min_stratum)
+    home, stratum = np.searchsorted(bounds, calibration_degrees), np.searchsorted(bounds, degrees)
+    if home.shape != reference.shape or stratum.shape != asked.shape:
+        raise DegemError("there must be one degree for each score")
     p = np.empty(len(asked))
-    for index in range(len(edges) + 1):
+    for index in range(len(bounds) + 1):
         members = stratum == index
         p[members] = conformal_p_values(reference[home == index], asked[members])
     return p
+
+
+def degree_strata(degrees: ArrayLike, min_stratum: int = MIN_STRATUM) -> NDArray[np.float64]:
+    """The highest degree of each stratum but the last: quartiles, less those that would leave too few nodes.
+
+    Example:
+        >>> degree_strata([1, 1, 1, 2, 2, 3, 8, 9], min_stratum=2)
+        array([1., 2.])
+    """
+    ordered = np.sort(np.asarray(degrees, dtype=np.float64))
+    bounds: list[float] = []
+    below = 0
+    for bound in np.quantile(ordered, QUARTILES, method="inverted_cdf") if len(ordered) else []:
+        within = int(np.searchsorted(ordered, bound, side="right"))
+        if within - below >= min_stratum and len(ordered) - within >= min_stratum:
+            bounds.append(float(bound))
+            below = within
+    return np.array(bounds)
+
+
+def smallest_stratum(degrees: ArrayLike) -> int:
+    """How many calibration nodes the smallest stratum of :func:`degree_strata` has.
+
+    Example:
+        >>> smallest_stratum([1] * 30 + [5] * 50)
+        30
+    """
+    sizes = np.bincount(np.searchsorted(degree_strata(degrees), degrees))
+    return int(sizes.min()) if len(sizes) else 0
 
 
 def benjamini_hochberg(p_values: ArrayLike, level: float) -> NDArray[np.bool_]:
@@ -79,7 +111,7 @@ def benjamini_hochberg(p_values: ArrayLike, level: float) -> NDArray[np.bool_]:
         >>> benjamini_hochberg([0.01, 0.02, 0.9], 0.05)
         array([ True,  True, False])
     """
-    p = np.asarray(p_values, dtype=np.float64)
+    p = _checked(p_values)
     _check_level(level)
     if len(p) == 0:
         return np.empty(0, dtype=np.bool_)
@@ -97,13 +129,10 @@ def threshold(calibration: ArrayLike, alpha: float) -> float:
         3.0000000000000004
     """
     _check_level(alpha)
-    reference = np.sort(np.asarray(calibration, dtype=np.float64))
-    allowed = math.floor(alpha * (len(reference) + 1) + 1e-12) - 1
-    if allowed < 0:
-        return math.inf
-    if allowed >= len(reference):
-        return -math.inf
-    return float(np.nextafter(reference[len(reference) - 1 - allowed], math.inf))
+    reference = np.sort(_checked(calibration))
+    possible = np.arange(1, len(reference) + 2) / (len(reference) + 1)  # p-values, by the number of scores above
+    above = int(np.searchsorted(possible, alpha, side="right")) - 1
+    return math.inf if above < 0 else float(np.nextafter(reference[len(reference) - 1 - above], math.inf))
 
 
 def nodes_needed(level: float) -> int:
@@ -115,6 +144,15 @@ def nodes_needed(level: float) -> int:
     """
     _check_level(level)
     return math.ceil(1 / level - 1e-9) - 1
+
+
+def _checked(values: ArrayLike) -> NDArray[np.float64]:
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1:
+        raise DegemError(f"scores and p-values are one number a node, got shape {array.shape}")
+    if np.isnan(array).any():
+        raise DegemError(f"number {int(np.isnan(array).argmax())} is NaN: no decision can rest on it")
+    return array
 
 
 def _check_level(level: float) -> None:

@@ -14,8 +14,8 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from degem.errors import ParameterError
 
-Positive = Annotated[float, Field(gt=0)]
-NonNegative = Annotated[float, Field(ge=0)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=1)]
 NonNegativeInt = Annotated[int, Field(ge=0)]
@@ -79,7 +79,8 @@ def _validated(owner: str, name: str, annotation: Any, value: Any, *, strict: bo
     try:
         return TypeAdapter(annotation).validate_python(value, strict=strict)
     except ValidationError as error:
-        problem = error.errors()[0]["msg"].lower()
+        problem = error.errors()[0]["msg"]
+        problem = problem[0].lower() + problem[1:]
         raise ParameterError(f"{owner}: {name} = {value!r} is not allowed: {problem}") from None
 
 

@@ -180,18 +180,25 @@ class Detector(ABC):
             by_degree: See :meth:`p_values`.
         """
         p = self.p_values(graph, by_degree=by_degree)
-        return self.flags_of(p, alpha=alpha, fdr=fdr)
+        return self.flags_of(p, alpha=alpha, fdr=fdr, by_degree=by_degree)
 
-    def flags_of(self, p_values: ArrayLike, *, alpha: float = 0.05, fdr: float | None = None) -> NDArray[np.int64]:
+    def flags_of(
+        self, p_values: ArrayLike, *, alpha: float = 0.05, fdr: float | None = None, by_degree: bool = False
+    ) -> NDArray[np.int64]:
         """The decisions that p-values give: see :meth:`predict`."""
+        self._require_fitted()
         p = np.asarray(p_values, dtype=np.float64)
         level = alpha if fdr is None else fdr
         needed = calibration.nodes_needed(level)
-        if len(self.calibration_scores_) < needed:
+        count = len(self.calibration_scores_)
+        if by_degree:
+            count = calibration.smallest_stratum(self.calibration_degrees_)
+        if count < needed:
             warnings.warn(
                 CalibrationWarning(
-                    f"{len(self.calibration_scores_)} calibration nodes cannot support a level of {level:g}: "
-                    f"no node will be flagged; hold out at least {needed}"
+                    f"{count} calibration nodes{' of similar degree' if by_degree else ''} cannot support a level "
+                    f"of {level:g}: no node can be flagged {'there' if by_degree else 'at all'}; "
+                    f"hold out at least {needed}"
                 ),
                 stacklevel=2,
             )
@@ -211,7 +218,7 @@ class Detector(ABC):
         scored = self._scored(graph)
         p = self.p_values_of(scored.scores, graph.degrees if by_degree else None)
         table = pd.DataFrame({"node_id": graph.node_ids, "score": scored.scores, "p_value": p})
-        table["is_ood"] = self.flags_of(p, alpha=alpha, fdr=fdr).astype(np.bool_)
+        table["is_ood"] = self.flags_of(p, alpha=alpha, fdr=fdr, by_degree=by_degree).astype(np.bool_)
         if scored.probabilities is None:
             return table.assign(predicted_class=None, class_probability=np.nan)
         names = self.classes_ if self.class_names_ is None else [self.class_names_[index] for index in self.classes_]
