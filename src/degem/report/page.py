@@ -96,7 +96,7 @@ def report_data(
         "groups": _groups(detector, graph, scored, level, len(alphas), time),
         "map": _map(detector, graph, scored, level, top, projection),
         "table": _table(detector, graph, scored, level, top, reference),
-        "truth": None if known is None else _truth(scores, known, level, len(alphas), detector.seed),
+        "truth": None if known is None else _truth(graph, scores, known, level, len(alphas), detector.seed),
         "card": _card(detector, graph),
         "training": figures.training_curve(detector.history_),
     }
@@ -191,16 +191,27 @@ def _table(
 
 
 def _truth(
-    scores: NDArray[np.float64], known: NDArray[np.bool_], level: NDArray[np.int64], num_alphas: int, seed: int
+    graph: Graph,
+    scores: NDArray[np.float64],
+    known: NDArray[np.bool_],
+    level: NDArray[np.int64],
+    num_alphas: int,
+    seed: int,
 ) -> dict[str, Any]:
-    metrics = truth.metrics(scores, known, seed)
-    points = truth.curves(scores, known).thinned()
+    """Curves and counts over OOD nodes and ID test nodes; the other ID nodes may have trained the model."""
+    is_id = ~known & graph.masks["test"] if "test" in graph.masks else ~known
+    judged = known | is_id
+    metrics = truth.metrics(scores[judged], known[judged], seed)
+    points = truth.curves(scores[judged], known[judged]).thinned()
     return {
         "numOod": int(known.sum()),
+        "numId": int(is_id.sum()),
+        "heldOut": "test" in graph.masks,
         "oodFlagged": tallies.flagged_counts(level[known], num_alphas).tolist(),
+        "idFlagged": tallies.flagged_counts(level[is_id], num_alphas).tolist(),
         "metrics": [[metric.name, *rounded([metric.value, metric.low, metric.high])] for metric in metrics],
         "roc": figures.roc(points, metrics[0]),
-        "precisionRecall": figures.precision_recall(points, float(known.mean()), metrics[1]),
+        "precisionRecall": figures.precision_recall(points, float(known[judged].mean()), metrics[1]),
     }
 
 

@@ -83,9 +83,13 @@ function drawTruth() {
   const truth = data.truth;
   if (!truth) return;
   byId("truth-section").hidden = false;
+  byId("judged").textContent = `${count.format(truth.numOod)} OOD nodes and ${count.format(truth.numId)} ${truth.heldOut ? "ID nodes of the test mask" : "ID nodes"}.`;
   const at = () => {
-    const hits = truth.oodFlagged[position], flagged = data.flagged[position], numId = data.numNodes - truth.numOod;
-    return { hits, alarms: flagged - hits, missed: truth.numOod - hits, calm: numId - (flagged - hits), recall: hits / truth.numOod, rate: (flagged - hits) / numId, precision: flagged ? hits / flagged : null };
+    const hits = truth.oodFlagged[position], alarms = truth.idFlagged[position];
+    return {
+      hits, alarms, missed: truth.numOod - hits, calm: truth.numId - alarms,
+      recall: hits / truth.numOod, rate: alarms / truth.numId, precision: hits + alarms ? hits / (hits + alarms) : null,
+    };
   };
   draw(byId("roc"), truth.roc, (shown) => Object.assign(shown.data[2], { x: [at().rate], y: [at().recall] }));
   draw(byId("precision-recall"), truth.precisionRecall, (shown) => Object.assign(shown.data[2], { x: [at().recall], y: [at().precision] }));

@@ -1,0 +1,99 @@
+"""``degem explain``: why some nodes got their scores."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from degem.cli.common import (
+    AsJson,
+    Columns,
+    Device,
+    FeatureColumns,
+    GraphArgument,
+    IdColumn,
+    KeepColumns,
+    LabelColumn,
+    ModelArgument,
+    Threads,
+    open_graph,
+    prepare_machine,
+    print_json,
+)
+from degem.cli.report import Reference
+from degem.errors import GraphError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from degem import Graph
+    from degem.detectors.explanation import Explanation
+
+
+def explain(
+    model: ModelArgument,
+    graph: GraphArgument,
+    nodes: Annotated[list[str], typer.Argument(metavar="NODE…", help="The ids of the nodes to explain.")],
+    reference: Reference = None,
+    id_column: IdColumn = None,
+    label_column: LabelColumn = None,
+    feature_columns: FeatureColumns = None,
+    keep_columns: KeepColumns = None,
+    device: Device = None,
+    threads: Threads = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say why NODEs of GRAPH got their scores: parts by hop and feature, nearest training nodes, neighbours.
+
+    Example: degem explain model my_graph/ paper-17 paper-23
+    """
+    from degem import Detector
+
+    prepare_machine(threads, device)
+    detector = Detector.load(model, device=device)
+    columns = Columns(id_column, label_column, feature_columns, keep_columns)
+    loaded = open_graph(graph, columns, features=detector.feature_names_)
+    trained_on = None if reference is None else open_graph(reference, columns, features=detector.feature_names_)
+    found = detector.explain(loaded, _rows(loaded, nodes), reference=trained_on)
+    if as_json:
+        print_json([explanation.to_dict() for explanation in found])
+    else:
+        for explanation in found:
+            _print(explanation)
+
+
+def _rows(graph: Graph, wanted: list[str]) -> NDArray[np.int64]:
+    """The rows of the nodes with these ids."""
+    import numpy as np
+
+    position = {str(node_id): row for row, node_id in enumerate(graph.node_ids)}
+    missing = [node_id for node_id in wanted if node_id not in position]
+    if missing:
+        raise GraphError(f"the graph has no node {missing[0]!r}; its first node is {str(graph.node_ids[0])!r}")
+    return np.array([position[node_id] for node_id in wanted], dtype=np.int64)
+
+
+def _print(found: Explanation) -> None:
+    from rich.box import SIMPLE
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    title = f"{found.node_id}: score {found.score:.4g} (typical {found.typical_score:.4g}), p = {found.p_value:.3g}"
+    console.print(Text(title, style="bold"))
+    console.print(Text(found.summary))
+    table = Table("moved the score", "by", box=SIMPLE)
+    for hop, part in enumerate(found.hop_parts):
+        table.add_row("its own features" if hop == 0 else f"hop {hop}", f"{part:+.4g}")
+    if found.features:
+        table.add_section()
+    for feature in found.features:
+        table.add_row(Text(feature.name), f"{feature.part:+.4g}")
+    if table.row_count:
+        console.print(table)
+    for near in found.nearest:
+        label = "" if near.class_name is None else f", class {near.class_name}"
+        console.print(Text(f"near training node {near.node_id} (distance {near.distance:.3g}{label})"))

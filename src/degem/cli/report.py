@@ -1,0 +1,88 @@
+"""``degem report``: a scored graph as one HTML page."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from degem.cli.common import (
+    Alpha,
+    Columns,
+    Device,
+    FeatureColumns,
+    GraphArgument,
+    IdColumn,
+    KeepColumns,
+    LabelColumn,
+    ModelArgument,
+    Threads,
+    open_graph,
+    prepare_machine,
+    replaced_file,
+    truth_column,
+)
+from degem.errors import ParameterError
+
+Reference = Annotated[
+    str | None,
+    typer.Option(metavar="GRAPH", help="The graph the model was fitted on: names the nearest training nodes."),
+]
+
+
+class Projection(StrEnum):
+    """How latents are drawn in two dimensions."""
+
+    PCA = "pca"
+    UMAP = "umap"
+
+
+def report(
+    model: ModelArgument,
+    graph: GraphArgument,
+    out: Annotated[Path, typer.Option(metavar="PAGE", help="The .html file to write.")] = Path("report.html"),
+    alpha: Alpha = 0.05,
+    ood: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that says which nodes are OOD.")] = None,
+    time: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column with a time to break flags down by.")
+    ] = None,
+    reference: Reference = None,
+    projection: Annotated[Projection, typer.Option("--map", help="The map of the latents.")] = Projection.PCA,
+    id_column: IdColumn = None,
+    label_column: LabelColumn = None,
+    feature_columns: FeatureColumns = None,
+    keep_columns: KeepColumns = None,
+    device: Device = None,
+    threads: Threads = None,
+) -> None:
+    """Score GRAPH and write one HTML page: which nodes are flagged, how sure that is, and why.
+
+    The page needs no network; its slider moves the threshold. Of large graphs it shows bins and samples, and says so.
+
+    Example: degem report model my_graph/ --out report.html --ood is_ood
+    """
+    from degem import Detector
+    from degem.report import write_report
+
+    if out.suffix != ".html":
+        raise ParameterError(f"{out}: a page is written to a .html file")
+    prepare_machine(threads, device)
+    detector = Detector.load(model, device=device)
+    columns = Columns(id_column, label_column, feature_columns, keep_columns)
+    loaded = open_graph(graph, columns, features=detector.feature_names_, needed=[ood, time])
+    trained_on = None if reference is None else open_graph(reference, columns, features=detector.feature_names_)
+    with replaced_file(out) as staging:
+        write_report(
+            detector,
+            loaded,
+            staging,
+            alpha=alpha,
+            is_ood=None if ood is None else truth_column(loaded, ood),
+            time=time,
+            reference=trained_on,
+            projection=projection.value,
+            title=f"Which nodes of {Path(graph).name} not to trust",
+        )
+    typer.echo(f"{out}: open it in a browser")
