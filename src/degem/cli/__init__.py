@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from degem.cli import bench, datasets, demo, evaluate, fit, info, methods, score
+from degem.cli import bench, compare, datasets, demo, evaluate, explain, fit, info, methods, report, score
 from degem.cli.common import one_line, one_line_warnings
 from degem.errors import DegemError
 
@@ -17,6 +17,9 @@ app.command()(demo.demo)
 app.command()(fit.fit)
 app.command()(score.score)
 app.command()(evaluate.evaluate)
+app.command()(report.report)
+app.command()(explain.explain)
+app.command()(compare.compare)
 app.command()(info.info)
 app.command()(methods.methods)
 app.command()(datasets.datasets)
