@@ -1,0 +1,151 @@
+"""How a detector is fitted and judged: strict, oracle or inductive.
+
+- **strict**: a detector is handed the training graph (and exposure nodes, if it is one of the methods that need such)
+  and nothing else; test and OOD nodes are touched only after ``fit`` has returned.
+- **oracle**: the paper's: while it trains, the detector is scored on the test nodes, and for each shift the step with
+  the highest test AUROC + test accuracy counts.
+- **inductive**: strict, on a training graph without the ID test nodes and without any OOD node.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from degem.detectors import Detector, Scored
+from degem.graph import Graph, NodeSet
+from degem.metrics import Metrics, accuracy, paper_metrics
+from degem.shifts import Scenario, Settings
+from degem.training import Progress, silent
+
+ORACLE_LOOKS = 100  # at most so many looks at the test nodes in one fit
+
+
+def scenario_settings(protocol: str, seed: int, label_rate: float) -> Settings:
+    """How a protocol wants its scenarios made."""
+    hidden = protocol == "inductive"
+    return Settings(seed=seed, label_rate=label_rate, without_ood=hidden, without_test=hidden)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one detector reached on one shift.
+
+    Arguments:
+        metrics: AUROC, AUPR and FPR95 in percent.
+        acc: Accuracy on ID test nodes in percent, NaN without classes.
+        fit_seconds: Seconds of the fit.
+        score_seconds: Seconds of scoring the ID and the OOD graph.
+    """
+
+    metrics: Metrics
+    acc: float
+    fit_seconds: float
+    score_seconds: float
+
+    @property
+    def worth(self) -> float:
+        """What the oracle maximises: AUROC + accuracy."""
+        return self.metrics.auroc + (0.0 if np.isnan(self.acc) else self.acc)
+
+
+def run(protocol: str, detector: Detector, scenario: Scenario, shifts: Sequence[str]) -> dict[str, Outcome]:
+    """Fit a detector once and judge it on shifts that share its training graph and its exposure nodes.
+
+    Arguments:
+        protocol: ``strict``, ``oracle`` or ``inductive``.
+        detector: The detector, not fitted.
+        scenario: What it learns from and is asked about, made by :func:`scenario_settings` of the same protocol.
+        shifts: Names of shifts in the scenario.
+    """
+    exposure = scenario.exposure[shifts[0]] if detector.needs_exposure else None
+    if protocol == "oracle":
+        return _run_oracle(detector, scenario, shifts, exposure)
+    seconds = fit(detector, scenario.train_graph, exposure)
+    return judge(detector, scenario, shifts, seconds)
+
+
+def fit(detector: Detector, graph: Graph, exposure: NodeSet | None) -> float:
+    """Fit on the training graph alone, and the seconds that took; a network trained before counts with its time."""
+    start = time.perf_counter()
+    detector.fit(graph, exposure=exposure, on_progress=silent)
+    return _with_shared_training(detector, time.perf_counter() - start)
+
+
+def judge(detector: Detector, scenario: Scenario, shifts: Sequence[str], fit_seconds: float) -> dict[str, Outcome]:
+    """Score the ID and every OOD graph, each once, and compare."""
+    passes: dict[int, tuple[Scored, float]] = {}
+
+    def scored(graph: Graph) -> tuple[Scored, float]:
+        if id(graph) not in passes:
+            start = time.perf_counter()
+            result = detector._scored(graph)  # scores and classes from one pass
+            passes[id(graph)] = result, time.perf_counter() - start
+        return passes[id(graph)]
+
+    inside, id_seconds = scored(scenario.id_test.graph)
+    id_scores = np.asarray(inside.scores)[scenario.id_test.nodes]
+    acc = _accuracy(detector, inside, scenario)
+    outcomes = {}
+    for shift in shifts:
+        nodes = scenario.ood[shift]
+        outside, ood_seconds = scored(nodes.graph)
+        shared = nodes.graph is scenario.id_test.graph
+        outcomes[shift] = Outcome(
+            metrics=paper_metrics(id_scores, np.asarray(outside.scores)[nodes.nodes]),
+            acc=acc,
+            fit_seconds=fit_seconds,
+            score_seconds=id_seconds + (0.0 if shared else ood_seconds),
+        )
+    return outcomes
+
+
+def _run_oracle(
+    detector: Detector, scenario: Scenario, shifts: Sequence[str], exposure: NodeSet | None
+) -> dict[str, Outcome]:
+    looks = _Looks(detector, scenario, shifts)
+    start = time.perf_counter()
+    detector.fit(scenario.train_graph, exposure=exposure, on_progress=looks)
+    seconds = time.perf_counter() - start - looks.seconds
+    looks.keep(judge(detector, scenario, shifts, seconds))
+    return {shift: Outcome(best.metrics, best.acc, seconds, best.score_seconds) for shift, best in looks.best.items()}
+
+
+@dataclass
+class _Looks:
+    """Listens to training and keeps, for each shift, the best outcome so far."""
+
+    detector: Detector
+    scenario: Scenario
+    shifts: Sequence[str]
+    best: dict[str, Outcome] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def __call__(self, progress: Progress) -> None:
+        every = max(1, progress.total // ORACLE_LOOKS)
+        if progress.phase != "train" or progress.done % every:
+            return
+        start = time.perf_counter()
+        self.keep(judge(self.detector, self.scenario, self.shifts, 0.0))
+        self.seconds += time.perf_counter() - start
+
+    def keep(self, outcomes: Mapping[str, Outcome]) -> None:
+        for shift, outcome in outcomes.items():
+            if shift not in self.best or outcome.worth > self.best[shift].worth:
+                self.best[shift] = outcome
+
+
+def _accuracy(detector: Detector, scored: Scored, scenario: Scenario) -> float:
+    if scored.probabilities is None:
+        return float("nan")
+    best = np.asarray(scored.probabilities)[scenario.id_test.nodes].argmax(axis=1)
+    return 100 * accuracy(scenario.test_labels, np.asarray(detector.classes_)[best])
+
+
+def _with_shared_training(detector: Detector, seconds: float) -> float:
+    """A detector that took its network from a cache would alone have trained it: its curve says how long that took."""
+    trained = detector.history_.get("seconds", [])
+    return seconds + trained[-1] if trained and seconds < trained[-1] else seconds

@@ -1,0 +1,162 @@
+"""Runs tables: groups of tasks over processes, rows into a store, what is done already skipped."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from multiprocessing import forkserver
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+from degem.bench.specs import Task
+from degem.bench.store import Row, Store
+from degem.bench.worker import Group, failed, work
+from degem.data.datasets import missing_file
+from degem.shifts import domain
+from degem.shifts.scenarios import SYNTHETIC, kind_of
+
+POLL = 0.2
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+@dataclass
+class Status:
+    """Where a run stands; handed to its listener.
+
+    Arguments:
+        total: Tasks to do in this run.
+        skipped: Tasks that were done before.
+        rows: Rows of this run so far.
+        running: Groups at work, with the time each began.
+        started: When the run began.
+    """
+
+    total: int
+    skipped: int
+    rows: list[Row] = field(default_factory=list)
+    running: dict[str, float] = field(default_factory=dict)
+    started: float = field(default_factory=time.perf_counter)
+
+
+Listener = Callable[[Status, Sequence[Row]], None]
+
+
+def cores() -> int:
+    """The cores this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def pending(tasks: Iterable[Task], store: Store) -> list[Task]:
+    """The tasks without a good row of this version and these parameters."""
+    done = {key for key, row in store.latest().items() if not row.error}
+    return [task for task in tasks if _key(task) not in done]
+
+
+def run(
+    tasks: Sequence[Task],
+    folder: Path,
+    *,
+    data_dir: Path | None = None,
+    workers: int | None = None,
+    listener: Listener = lambda status, new: None,
+) -> Status:
+    """Do the tasks that are not done, ``workers`` groups at a time; each worker has its share of the cores.
+
+    Arguments:
+        tasks: What to do.
+        folder: Where the store is.
+        data_dir: The folder of raw datasets.
+        workers: Processes; default one a core.
+        listener: Told of every change.
+    """
+    store = Store(folder)
+    todo = pending(tasks, store)
+    status = Status(total=len(todo), skipped=len(tasks) - len(todo))
+    count = max(1, min(workers or cores(), cores()))
+    context = _forkserver(threads := max(1, cores() // count))
+    waiting, seen, size = grouped(todo), len(store.rows()), store.size()
+    active: list[tuple[BaseProcess, Group]] = []
+    try:
+        while waiting or active:
+            while waiting and len(active) < count:
+                group = waiting.pop(0)
+                process = context.Process(target=work, args=(group, folder, data_dir, threads, os.getpid()))
+                process.start()
+                active.append((process, group))
+                status.running[_name(group)] = time.perf_counter()
+            time.sleep(POLL)
+            for ended in [pair for pair in active if not pair[0].is_alive()]:
+                active.remove(ended)
+                status.running.pop(_name(ended[1]), None)
+                if ended[0].exitcode:
+                    store.append(_lost(ended[1], store, ended[0].exitcode))
+            new: list[Row] = []
+            if store.size() != size:
+                size, new = store.size(), store.rows()[seen:]
+                seen += len(new)
+                status.rows += new
+            listener(status, new)
+    finally:
+        for running, _ in active:
+            running.kill()
+    return status
+
+
+def grouped(tasks: Iterable[Task]) -> list[Group]:
+    """Tasks by training graph, in the order they came."""
+    found: dict[tuple[str, str, int, str, float], list[Task]] = defaultdict(list)
+    for task in tasks:
+        found[task.dataset, kind_of(task.shift), task.seed, task.protocol, task.label_rate].append(task)
+    return [Group(*key, tuple(members)) for key, members in found.items()]
+
+
+def absent_datasets(datasets: Iterable[str], data_dir: Path | None = None) -> dict[str, Path]:
+    """Datasets whose raw files are not on this machine, with the first file that is missing."""
+    found = {}
+    for dataset in datasets:
+        sources = [dataset]
+        if dataset.startswith(SYNTHETIC):
+            sources = ["cora"]
+        elif dataset == "twitch":
+            sources = [domain.ID_DOMAIN, domain.EXPOSURE_DOMAIN, *domain.OOD_DOMAINS.values()]
+        missing = [path for source in sources if (path := missing_file(source, data_dir)) is not None]
+        if missing:
+            found[dataset] = missing[0]
+    return found
+
+
+def _forkserver(threads: int) -> multiprocessing.context.ForkServerContext:
+    """Processes that start fast, with torch loaded once, and with their number of threads set before it is."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["degem.bench.worker"])
+    before = dict(os.environ)
+    os.environ |= dict.fromkeys(THREAD_VARIABLES, str(threads))
+    try:
+        forkserver.ensure_running()
+    finally:
+        os.environ.clear()
+        os.environ |= before
+    return context
+
+
+def _lost(group: Group, store: Store, exitcode: int) -> list[Row]:
+    """Rows for the tasks that a process took with it, killed or out of memory."""
+    finished = set(store.latest())
+    reason = f"killed by signal {-exitcode}" if exitcode < 0 else f"ended with code {exitcode}"
+    text = f"the worker was {reason}; too little memory is the usual cause"
+    return [failed(task, text) for task in group.tasks if _key(task) not in finished]
+
+
+def _key(task: Task) -> tuple[str, ...]:
+    place = (task.dataset, task.shift, str(task.seed), task.protocol)
+    return task.variant.method, *place, version("degem"), task.parameters
+
+
+def _name(group: Group) -> str:
+    rate = "" if group.label_rate == 1 else f" {group.label_rate:.0%} of labels"
+    return f"{group.dataset} {group.kind} seed {group.seed}{rate}"

@@ -1,0 +1,218 @@
+"""Tables to run, as data: which methods, on which datasets and shifts, with how many seeds."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from degem import parameters
+from degem.detectors import Detector
+from degem.errors import DegemError, ParameterError
+from degem.shifts.scenarios import shifts_of
+
+FOLDER = Path(__file__).parent / "specs"
+PROTOCOLS = ("strict", "oracle", "inductive")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One row of a table.
+
+    Arguments:
+        name: What the row is called; the method's name unless the table compares settings of one method.
+        method: A registered detector.
+        changes: Parameters that differ from the method's defaults.
+    """
+
+    name: str
+    method: str
+    changes: Mapping[str, Any] = field(default_factory=dict)
+
+    def detector(self, seed: int = 0) -> Detector:
+        """The detector this row stands for."""
+        return Detector.registry[self.method](seed=seed).set_params(**self.changes)
+
+
+@dataclass(frozen=True)
+class Spec:
+    """One table.
+
+    Arguments:
+        name: Its name on the command line.
+        title: Its title.
+        published: The paper's table that it stands beside.
+        variants: Its rows.
+        datasets: Its datasets.
+        seeds: Its seeds.
+        shifts: Its shifts; None for every shift that makes sense.
+        label_rates: Shares of training labels.
+    """
+
+    name: str
+    title: str
+    published: str
+    variants: tuple[Variant, ...]
+    datasets: tuple[str, ...]
+    seeds: tuple[int, ...]
+    shifts: tuple[str, ...] | None = None
+    label_rates: tuple[float, ...] = (1.0,)
+
+
+@dataclass(frozen=True)
+class Task:
+    """One row of results to make: see :class:`~degem.bench.store.Row` for what comes of it."""
+
+    variant: Variant
+    dataset: str
+    shift: str
+    seed: int
+    protocol: str
+    label_rate: float
+
+    @property
+    def parameters(self) -> str:
+        """Everything the result depends on beside its other columns, as JSON."""
+        return _described(self.variant.method, json.dumps(dict(self.variant.changes)), self.label_rate)
+
+
+@cache
+def _described(method: str, changes: str, label_rate: float) -> str:
+    """Every parameter of the detector, those that were ``set``, and the share of labels."""
+    variant = Variant(method, method, json.loads(changes))
+    settings = _settings(variant.detector())
+    return json.dumps({"label_rate": label_rate, "set": changed(variant), **settings}, sort_keys=True)
+
+
+def changed(variant: Variant) -> dict[str, Any]:
+    """The parameters of a variant that differ from the method's defaults."""
+    defaults = _settings(Detector.registry[variant.method]())
+    return {name: value for name, value in _settings(variant.detector()).items() if value != defaults[name]}
+
+
+def _settings(detector: Detector) -> dict[str, Any]:
+    return {
+        name: value
+        for name, value in parameters.values(detector).items()
+        if name not in {"seed", "device"} and not dataclasses.is_dataclass(value)
+    }
+
+
+def spec_names() -> list[str]:
+    """The tables that come with degem.
+
+    Example:
+        >>> "main" in spec_names()
+        True
+    """
+    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+
+
+def read_spec(name: str) -> Spec:
+    """The table of that name, or in that TOML file.
+
+    Example:
+        >>> read_spec("homophily").seeds
+        (0, 1, 2)
+    """
+    path = FOLDER / f"{name}.toml" if name in spec_names() else Path(name)
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DegemError(f"there is no table {name!r}: choose {', '.join(spec_names())}, all, or a TOML file") from None
+    except tomllib.TOMLDecodeError as error:
+        raise DegemError(f"{path}: {error}") from None
+    known = {"title", "published", "methods", "variants", "datasets", "seeds", "shifts", "label_rates"}
+    if raw.keys() - known:
+        raise DegemError(
+            f"{path}: unknown {', '.join(sorted(raw.keys() - known))}; it may have {', '.join(sorted(known))}"
+        )
+    return Spec(
+        name=path.stem,
+        title=raw.get("title", path.stem),
+        published=raw.get("published", ""),
+        variants=tuple(_variants(raw)),
+        datasets=tuple(raw["datasets"]),
+        seeds=parse_seeds(str(raw.get("seeds", 5))),
+        shifts=tuple(raw["shifts"]) if "shifts" in raw else None,
+        label_rates=tuple(float(rate) for rate in raw.get("label_rates", (1.0,))),
+    )
+
+
+def _variants(raw: Mapping[str, Any]) -> Iterator[Variant]:
+    """Rows of methods that are registered; a table may name some that are not there yet."""
+    for method in raw.get("methods", ()):
+        names = list(Detector.registry) if method == "*" else [method]
+        yield from (Variant(name, name) for name in names if name in Detector.registry)
+    for entry in raw.get("variants", ()):
+        if entry["method"] in Detector.registry:
+            yield Variant(entry["name"], entry["method"], entry.get("set", {}))
+
+
+def parse_seeds(text: str) -> tuple[int, ...]:
+    """Seeds as the command line gives them: a number of seeds, or the seeds themselves.
+
+    Example:
+        >>> parse_seeds("3"), parse_seeds("11,12")
+        ((0, 1, 2), (11, 12))
+    """
+    try:
+        numbers = [int(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise ParameterError(f"seeds are a number of seeds or a list such as 11,12, got {text!r}") from None
+    if not numbers or min(numbers) < 0:
+        raise ParameterError(f"seeds are a number of seeds or a list such as 11,12, got {text!r}")
+    return tuple(range(numbers[0])) if "," not in text else tuple(dict.fromkeys(numbers))
+
+
+def narrowed(
+    spec: Spec,
+    *,
+    methods: Sequence[str] | None = None,
+    datasets: Sequence[str] | None = None,
+    shifts: Sequence[str] | None = None,
+    seeds: tuple[int, ...] | None = None,
+) -> Spec:
+    """The spec with only some of its methods, datasets, shifts and other seeds.
+
+    A method or dataset that the table does not have is added to it, so that ``--datasets arxiv-structural`` works.
+    """
+    variants = spec.variants
+    if methods is not None:
+        for name in methods:
+            if name not in Detector.registry and all(name != variant.name for variant in variants):
+                raise ParameterError(f"there is no method {name!r}: choose from {', '.join(sorted(Detector.registry))}")
+        kept = tuple(variant for variant in variants if variant.name in methods or variant.method in methods)
+        named = {variant.name for variant in kept} | {variant.method for variant in kept}
+        variants = kept + tuple(Variant(name, name) for name in methods if name not in named)
+    for dataset in datasets or ():
+        shifts_of(dataset)
+    return dataclasses.replace(
+        spec,
+        variants=variants,
+        datasets=tuple(datasets) if datasets is not None else spec.datasets,
+        shifts=tuple(shifts) if shifts is not None else spec.shifts,
+        seeds=seeds or spec.seeds,
+    )
+
+
+def tasks_of(specs: Iterable[Spec], protocol: str) -> list[Task]:
+    """Every row that the tables need, once."""
+    if protocol not in PROTOCOLS:
+        raise ParameterError(f"there is no protocol {protocol!r}: choose {', '.join(PROTOCOLS)}")
+    found: dict[tuple[Any, ...], Task] = {}
+    for spec in specs:
+        for dataset in spec.datasets:
+            shifts = [shift for shift in shifts_of(dataset) if spec.shifts is None or shift in spec.shifts]
+            for rate in spec.label_rates:
+                for variant in spec.variants:
+                    for shift, seed in itertools.product(shifts, spec.seeds):
+                        task = Task(variant, dataset, shift, seed, protocol, rate)
+                        found.setdefault((variant.method, dataset, shift, seed, task.parameters), task)
+    return list(found.values())

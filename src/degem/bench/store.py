@@ -1,0 +1,139 @@
+"""Results on disk: one CSV line a row, appended as it finishes, safe against a crash at any moment."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import fcntl
+import io
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+NAME = "results.csv"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One result. Metrics are in percent and in the paper's convention (in-distribution is positive).
+
+    Arguments:
+        method: The detector.
+        dataset: The dataset.
+        shift: The shift.
+        seed: The seed of scenario and detector.
+        protocol: ``strict``, ``oracle`` or ``inductive``.
+        auroc: Area under the ROC curve; NaN in a failed row, like the other figures.
+        aupr: Average precision of ID nodes.
+        fpr95: Share of OOD nodes accepted at 95 % recall of ID nodes.
+        acc: Accuracy on ID test nodes; NaN for detectors without classes.
+        fit_seconds: Seconds of ``fit``; for a shared network those of its training too.
+        score_seconds: Seconds to score the ID and the OOD graph.
+        peak_mib: The largest memory of the process meanwhile.
+        version: The version of degem.
+        parameters: The detector's parameters and the label rate, as JSON.
+        error: What went wrong, if anything.
+    """
+
+    method: str
+    dataset: str
+    shift: str
+    seed: int
+    protocol: str
+    auroc: float
+    aupr: float
+    fpr95: float
+    acc: float
+    fit_seconds: float
+    score_seconds: float
+    peak_mib: float
+    version: str
+    parameters: str
+    error: str = ""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What tells one result from another."""
+        return self.method, self.dataset, self.shift, str(self.seed), self.protocol, self.version, self.parameters
+
+
+COLUMNS = tuple(column.name for column in dataclasses.fields(Row))
+_NUMBERS = ("auroc", "aupr", "fpr95", "acc", "fit_seconds", "score_seconds", "peak_mib")
+
+
+class Store:
+    """The rows in a folder.
+
+    Arguments:
+        folder: Where ``results.csv`` is, or will be.
+
+    Example:
+        >>> import tempfile
+        >>> store = Store(Path(tempfile.mkdtemp()))
+        >>> store.append([Row("msp", "cora", "label", 0, "strict", 91.0, 78.0, 43.0, 88.0, 1.0, 0.1, 300.0, "0", "{}")])
+        >>> [row.method for row in store.rows()]
+        ['msp']
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / NAME
+
+    def append(self, rows: list[Row]) -> None:
+        """Add rows; when this returns they are on disk. Several processes may do so at once."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            _drop_torn_line(file)
+            text = b"" if file.seek(0, os.SEEK_END) else _line(COLUMNS)
+            file.write(text + b"".join(_line(_texts(row)) for row in rows))
+            file.flush()
+            os.fsync(file.fileno())
+
+    def rows(self) -> list[Row]:
+        """Every row, oldest first; a last line cut short by a crash is not one."""
+        if not self.path.is_file():
+            return []
+        text = self.path.read_bytes()
+        lines = text[: text.rfind(b"\n") + 1].decode().splitlines()
+        return [_row(record) for record in csv.DictReader(lines)]
+
+    def size(self) -> int:
+        """The size of the file in bytes: it changes when there are new rows."""
+        return self.path.stat().st_size if self.path.is_file() else 0
+
+    def latest(self) -> dict[tuple[str, ...], Row]:
+        """The newest row of each key, one without an error before one with."""
+        found: dict[tuple[str, ...], Row] = {}
+        for row in self.rows():
+            if not row.error or row.key not in found or found[row.key].error:
+                found[row.key] = row
+        return found
+
+
+def _drop_torn_line(file: io.BufferedRandom) -> None:
+    """A kill in the middle of a write leaves half a line: it is no result, cut it off."""
+    end = file.seek(0, os.SEEK_END)
+    start = max(0, end - (1 << 20))
+    file.seek(start)
+    tail = file.read()
+    if tail and not tail.endswith(b"\n"):
+        file.truncate(start + tail.rfind(b"\n") + 1)
+
+
+def _line(values: tuple[str, ...]) -> bytes:
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\n").writerow(values)
+    return buffer.getvalue().encode()
+
+
+def _texts(row: Row) -> tuple[str, ...]:
+    values = dataclasses.asdict(row)
+    for name in _NUMBERS:
+        values[name] = "" if values[name] != values[name] else f"{values[name]:.4f}"
+    values["error"] = " ".join(row.error.split())  # a line break would tear the line
+    return tuple(str(values[name]) for name in COLUMNS)
+
+
+def _row(record: dict[str, str]) -> Row:
+    numbers = {name: float(record[name]) if record[name] else float("nan") for name in _NUMBERS}
+    return Row(**{**record, **numbers, "seed": int(record["seed"])})  # type: ignore[arg-type]

@@ -1,0 +1,224 @@
+"""From rows to the figures of a table: means over seeds with their spread, beside what the paper printed."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from degem.bench.paper import Cell, published
+from degem.bench.specs import Spec, Variant, changed
+from degem.bench.store import Row
+from degem.data.datasets import ALIASES, DATASETS
+from degem.detectors import Detector
+from degem.shifts.scenarios import SYNTHETIC, shifts_of
+
+HOMOPHILIC = ("cora", "amazon-photo", "twitch", "arxiv", "arxiv-structural")
+HETEROPHILIC = ("chameleon", "actor", "cornell")
+TRIVIAL = ("degree", "nonzeros", "norm")
+PARTS = ("without OOD exposure", "with OOD exposure", "trivial controls")
+LOWER_IS_BETTER = ("fpr95",)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over seeds.
+
+    Arguments:
+        mean: The mean.
+        std: The standard deviation over seeds, NaN for one.
+        low: The lower end of the 95 % interval of the mean (Student's t), NaN for one seed.
+        high: The upper end.
+        count: The number of seeds.
+    """
+
+    mean: float
+    std: float
+    low: float
+    high: float
+    count: int
+
+
+def estimate(values: Sequence[float]) -> Estimate:
+    """The mean of some values, with a 95 % interval.
+
+    Example:
+        >>> estimate([1.0, 2.0, 3.0]).mean
+        2.0
+    """
+    count, mean = len(values), float(np.mean(values))
+    if count < 2:
+        return Estimate(mean, math.nan, math.nan, math.nan, count)
+    std = float(np.std(values, ddof=1))
+    half = float(stats.t.ppf(0.975, count - 1)) * std / math.sqrt(count)
+    return Estimate(mean, std, mean - half, mean + half, count)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One cell of a table.
+
+    Arguments:
+        dataset: The dataset.
+        shift: The shift.
+        label_rate: The share of training labels.
+        row: The variant's name.
+        part: Which part of the table the row stands in, one of :data:`PARTS`.
+        ours: Our estimate, None where every seed failed or none ran.
+        published: What the paper printed, NaN where it printed nothing.
+        rank: 1 for the best of its part, 2 for the second best, else 0.
+        errors: What failed.
+    """
+
+    dataset: str
+    shift: str
+    label_rate: float
+    row: str
+    part: str
+    ours: Estimate | None
+    published: float
+    rank: int
+    errors: tuple[str, ...]
+
+    @property
+    def difference(self) -> float:
+        """Ours minus the paper's."""
+        return self.ours.mean - self.published if self.ours else math.nan
+
+
+Place = tuple[str, str, float]
+Values = dict[tuple[str, str], dict[Place, dict[int, Row]]]
+
+
+def part_of(method: str) -> str:
+    """Which part of a table a method stands in."""
+    if method in TRIVIAL:
+        return PARTS[2]
+    kind = Detector.registry.get(method)
+    return PARTS[1] if kind is not None and kind.needs_exposure else PARTS[0]
+
+
+def collected(rows: Iterable[Row], protocol: str) -> Values:
+    """Rows of one protocol by method and settings, by place, by seed; a later good row replaces an earlier one."""
+    found: Values = defaultdict(lambda: defaultdict(dict))
+    for row in rows:
+        if row.protocol != protocol:
+            continue
+        about = json.loads(row.parameters)
+        settings = json.dumps(about.get("set", {}), sort_keys=True)
+        seeds = found[row.method, settings][row.dataset, row.shift, float(about.get("label_rate", 1.0))]
+        if row.seed not in seeds or not row.error or seeds[row.seed].error:
+            seeds[row.seed] = row
+    return found
+
+
+def seeds_of(values: Values, variant: Variant, place: Place) -> dict[int, Row]:
+    """The rows of a variant at a place, by seed."""
+    key = (variant.method, json.dumps(changed(variant), sort_keys=True))
+    return values[key][place] if key in values else {}
+
+
+def entries(spec: Spec, rows: Iterable[Row], protocol: str, metric: str = "auroc") -> list[Entry]:
+    """The cells of a table, those without a row left out."""
+    values = collected(rows, protocol)
+    found: list[Entry] = []
+    for place in places(spec, values):
+        column = [(variant, seeds_of(values, variant, place)) for variant in spec.variants]
+        column = [(variant, seeds) for variant, seeds in column if seeds]
+        means = {variant.name: _estimate(seeds, metric) for variant, seeds in column}
+        ranks = _ranks({variant.name: part_of(variant.method) for variant, _ in column}, means, metric)
+        for variant, seeds in column:
+            dataset, shift, rate = place
+            cell = Cell(spec.published, dataset, shift, variant.name, rate)
+            found.append(
+                Entry(
+                    *(dataset, shift, rate, variant.name, part_of(variant.method), means[variant.name]),
+                    published=published().get(cell, {}).get(metric, math.nan),
+                    rank=ranks.get(variant.name, 0),
+                    errors=tuple(sorted({row.error for row in seeds.values() if row.error})),
+                )
+            )
+    return found
+
+
+def places(spec: Spec, values: Values) -> list[Place]:
+    """The columns of a table: those of the spec, and datasets that rows of its methods were made for besides."""
+    datasets = list(spec.datasets)
+    if spec.name == "main":
+        asked = {dataset for by_place in values.values() for dataset, _, _ in by_place}
+        datasets += sorted(d for d in asked - set(datasets) if not d.startswith((SYNTHETIC, "arxiv-structural")))
+    shifts = ((dataset, shift) for dataset in datasets for shift in shifts_of(dataset))
+    return [(dataset, shift, rate) for rate, (dataset, shift) in itertools.product(spec.label_rates, shifts)]
+
+
+def _estimate(seeds: dict[int, Row], metric: str) -> Estimate | None:
+    good = [getattr(row, metric) for row in seeds.values() if not row.error]
+    return estimate(good) if good and not any(math.isnan(value) for value in good) else None
+
+
+def _ranks(parts: dict[str, str], means: dict[str, Estimate | None], metric: str) -> dict[str, int]:
+    """First and second of each part but the trivial one; equal to two decimals is equal."""
+    ranks: dict[str, int] = {}
+    for part in PARTS[:2]:
+        figures = {name: round(mean.mean, 2) for name, mean in means.items() if mean and parts[name] == part}
+        order = sorted(set(figures.values()), reverse=metric not in LOWER_IS_BETTER)[:2]
+        ranks |= {name: order.index(figure) + 1 for name, figure in figures.items() if figure in order}
+    return ranks
+
+
+@dataclass(frozen=True)
+class Overall:
+    """A method's mean over the places of a kind of graph.
+
+    Arguments:
+        row: The method.
+        part: Its part of the table.
+        graphs: ``homophilic`` or ``heterophilic``.
+        ours: Our mean over places.
+        published: The paper's mean over the same places, NaN where it lacks one.
+        count: The number of places.
+    """
+
+    row: str
+    part: str
+    graphs: str
+    ours: float
+    published: float
+    count: int
+
+
+def overall(table: Sequence[Entry]) -> list[Overall]:
+    """Means over the places of homophilic and of heterophilic graphs; only methods that have every place."""
+    found: list[Overall] = []
+    for graphs, datasets in (("homophilic", HOMOPHILIC), ("heterophilic", HETEROPHILIC)):
+        here = [entry for entry in table if entry.dataset in datasets]
+        wanted = {(entry.dataset, entry.shift) for entry in here}
+        for row in dict.fromkeys(entry.row for entry in here):
+            mine = [entry for entry in here if entry.row == row and entry.ours]
+            if wanted and len(mine) == len(wanted):
+                figures = [entry.ours.mean for entry in mine if entry.ours]
+                printed = float(np.mean([entry.published for entry in mine]))
+                found.append(Overall(row, mine[0].part, graphs, float(np.mean(figures)), printed, len(mine)))
+    return found
+
+
+def notes(table: Sequence[Entry], protocol: str) -> list[str]:
+    """What a reader must know before comparing the columns."""
+    found = [f"Protocol {protocol}; published figures are the paper's: best epoch on the test nodes, one run."]
+    for dataset in dict.fromkeys(entry.dataset for entry in table):
+        known = DATASETS.get(ALIASES.get(dataset, dataset))
+        if known is not None and known.note:
+            found.append(f"{dataset}: {known.note}.")
+    if any(entry.row in ("odin", "mahalanobis") for entry in table):
+        found.append("odin, mahalanobis: the paper's scores have the sign reversed; ours do not.")
+    counts = {entry.ours.count for entry in table if entry.ours}
+    if counts:
+        spread = str(min(counts)) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
+        found.append(f"Mean ± standard deviation over {spread} seeds, [95 % interval of the mean].")
+    return found

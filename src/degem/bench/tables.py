@@ -1,0 +1,142 @@
+"""The tables of a benchmark: ours beside the published figure."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+
+from degem.bench.comparison import Comparison
+from degem.bench.formats import PLAIN, Grid
+from degem.bench.specs import Spec
+from degem.bench.store import Row
+from degem.bench.summary import PARTS, Entry, Overall, entries, notes, overall
+
+METRIC_NAMES = {"auroc": "AUROC ↑", "aupr": "AUPR ↑", "fpr95": "FPR95 ↓", "acc": "ID accuracy ↑"}
+
+
+def grids(spec: Spec, rows: Sequence[Row], protocol: str, metric: str = "auroc") -> list[Grid]:
+    """The tables of a spec under one protocol: one a dataset and label rate, and the means over kinds of graphs."""
+    table = entries(spec, rows, protocol, metric)
+    found = []
+    for dataset, rate in dict.fromkeys((entry.dataset, entry.label_rate) for entry in table):
+        here = [entry for entry in table if (entry.dataset, entry.label_rate) == (dataset, rate)]
+        found.append(_dataset_grid(spec, here, dataset, rate, protocol, metric))
+    means = overall(table) if spec.label_rates == (1.0,) else []
+    if means:
+        found.append(_overall_grid(spec, means, protocol, metric, tuple(notes(table, protocol))))
+    return found
+
+
+def _dataset_grid(spec: Spec, here: list[Entry], dataset: str, rate: float, protocol: str, metric: str) -> Grid:
+    shifts = list(dict.fromkeys(entry.shift for entry in here))
+    header = ["method"]
+    for shift in shifts:
+        header += [shift, "paper", "Δ"]
+    by_place = {(entry.row, entry.shift): entry for entry in here}
+    parts = []
+    for part in PARTS:
+        names = list(dict.fromkeys(entry.row for entry in here if entry.part == part))
+        lines = []
+        for name in names:
+            line = [(name, PLAIN)]
+            for shift in shifts:
+                line += _cells(by_place.get((name, shift)))
+            lines.append(tuple(line))
+        if lines:
+            parts.append((part, tuple(lines)))
+    labels = "" if rate == 1 else f", {rate:.0%} of training labels"
+    title = f"{spec.title}: {dataset}{labels}, {METRIC_NAMES[metric]}, protocol {protocol}"
+    failures = sorted({f"{entry.row}: {error}" for entry in here for error in entry.errors})
+    return Grid(title, tuple(header), tuple(parts), (*notes(here, protocol), *(f"Failed: {text}" for text in failures)))
+
+
+def _cells(entry: Entry | None) -> list[tuple[str, int]]:
+    if entry is None:
+        return [("", PLAIN)] * 3
+    if entry.ours is None:
+        return [("failed" if entry.errors else "–", PLAIN), (_number(entry.published), PLAIN), ("", PLAIN)]
+    ours = entry.ours
+    text = f"{ours.mean:.2f}"
+    if ours.count > 1:
+        text += f" ± {ours.std:.2f} [{ours.low:.1f}, {ours.high:.1f}]"
+    return [(text, entry.rank), (_number(entry.published), PLAIN), (_number(entry.difference, "+"), PLAIN)]
+
+
+def _number(value: float, sign: str = "") -> str:
+    return "" if math.isnan(value) else f"{value:{sign}.2f}"
+
+
+def _overall_grid(spec: Spec, means: list[Overall], protocol: str, metric: str, below: tuple[str, ...]) -> Grid:
+    kinds = list(dict.fromkeys(one.graphs for one in means))
+    header = ["method"]
+    for kind in kinds:
+        count = next(one.count for one in means if one.graphs == kind)
+        header += [f"{kind} ({count} cells)", "paper", "Δ"]
+    by_kind = {(one.row, one.graphs): one for one in means}
+    parts = []
+    for part in PARTS:
+        lines = []
+        for name in dict.fromkeys(one.row for one in means if one.part == part):
+            line = [(name, PLAIN)]
+            for kind in kinds:
+                one = by_kind.get((name, kind))
+                texts = ("", "", "") if one is None else _overall_texts(one)
+                line += [(text, PLAIN) for text in texts]
+            lines.append(tuple(line))
+        if lines:
+            parts.append((part, tuple(lines)))
+    title = f"{spec.title}: means, {METRIC_NAMES[metric]}, protocol {protocol}"
+    return Grid(title, tuple(header), tuple(parts), below)
+
+
+def _overall_texts(one: Overall) -> tuple[str, str, str]:
+    return _number(one.ours), _number(one.published), _number(one.ours - one.published, "+")
+
+
+def comparison_grid(found: Sequence[Comparison], first: str, second: str, protocol: str, metric: str) -> Grid:
+    """The table of ``--compare A B``."""
+    lines = tuple(
+        tuple((text, PLAIN) for text in (one.place, _number(one.first), _number(one.second), *_tested(one)))
+        for one in found
+    )
+    header = ("place", first, second, "difference", "95 % interval", "p", "pairs")
+    title = f"{first} − {second}: {METRIC_NAMES[metric]}, protocol {protocol}"
+    below = ("Paired t-test over seeds in each place; Wilcoxon signed-rank over the places' mean differences.",)
+    return Grid(title, header, (("", lines),), below)
+
+
+def _tested(one: Comparison) -> tuple[str, ...]:
+    gap = one.difference
+    interval = "" if gap.count < 2 else f"[{gap.low:+.2f}, {gap.high:+.2f}]"
+    p_value = "" if math.isnan(one.p_value) else f"{one.p_value:.2g}"
+    return f"{gap.mean:+.2f}", interval, p_value, str(gap.count)
+
+
+def csv_text(spec: Spec, rows: Sequence[Row], protocol: str) -> str:
+    """Every cell and metric of a table, one line each, for other programs."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    for metric in METRIC_NAMES:
+        for entry in entries(spec, rows, protocol, metric):
+            ours = entry.ours
+            numbers = ["", "", "", "", ""] if ours is None else [ours.mean, ours.std, ours.low, ours.high, ours.count]
+            writer.writerow(
+                [spec.name, protocol, entry.dataset, entry.shift, entry.label_rate, entry.row, entry.part, metric]
+                + [_cell(number) for number in (*numbers, entry.published, entry.difference)]
+                + ["; ".join(notes([entry], protocol)), "; ".join(entry.errors)]
+            )
+    return buffer.getvalue()
+
+
+CSV_HEADER = (
+    "table,protocol,dataset,shift,label_rate,row,part,metric,"
+    "mean,std,low95,high95,seeds,published,difference,notes,errors"
+)
+
+
+def _cell(value: float | int | str) -> str:
+    if isinstance(value, float):
+        return "" if math.isnan(value) else f"{value:.4f}"
+    return str(value)

@@ -1,0 +1,155 @@
+"""One process of a run: every task that shares a dataset, a kind of shift, a seed and a label rate."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import resource
+import signal
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import torch
+
+from degem.bench.protocols import Outcome, run, scenario_settings
+from degem.bench.specs import Task
+from degem.bench.store import Row, Store
+from degem.detectors import Detector
+from degem.detectors.backbone import BackboneCache, BackboneDetector
+from degem.shifts.base import Scenario
+from degem.shifts.scenarios import load_scenario
+
+NAN = float("nan")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Tasks on one training graph; detectors that share a network train it once.
+
+    Arguments:
+        dataset: The dataset.
+        kind: The kind of shift.
+        seed: The seed.
+        protocol: The protocol.
+        label_rate: The share of training labels.
+        tasks: What to do.
+    """
+
+    dataset: str
+    kind: str
+    seed: int
+    protocol: str
+    label_rate: float
+    tasks: tuple[Task, ...]
+
+
+def work(group: Group, folder: Path, data_dir: Path | None, threads: int, parent: int) -> None:
+    """Run a group in this process and append its rows to the store, method by method."""
+    torch.set_num_threads(threads)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
+    _end_with(parent)
+    store = Store(folder)
+    for rows in results(group, lambda: _scenario(group, data_dir)):
+        store.append(rows)
+
+
+def _scenario(group: Group, data_dir: Path | None) -> Scenario:
+    settings = scenario_settings(group.protocol, group.seed, group.label_rate)
+    return load_scenario(group.dataset, group.kind, settings, data_dir)
+
+
+def results(group: Group, load: Callable[[], Scenario]) -> Iterator[list[Row]]:
+    """The rows of a group, one list a fit; whatever fails is a row that says how."""
+    try:
+        scenario = load()
+    except Exception as error:
+        yield [failed(task, error) for task in group.tasks]
+        return
+    cache = BackboneCache()
+    for tasks in _fits(group, scenario):
+        _reset_peak()
+        try:
+            detector = tasks[0].variant.detector(group.seed)
+            if isinstance(detector, BackboneDetector) and group.protocol != "oracle":
+                detector.share(cache)  # the oracle looks into each training, so each has its own
+            outcomes = run(group.protocol, detector, scenario, [task.shift for task in tasks])
+            peak = _peak_mib()
+            yield [_done(task, outcomes[task.shift], peak) for task in tasks]
+        except Exception as error:
+            yield [failed(task, error) for task in tasks]
+        gc.collect()
+
+
+def _fits(group: Group, scenario: Scenario) -> Iterator[Sequence[Task]]:
+    """Tasks by what has to be fitted: once a variant, but once for each exposure set where the method uses it."""
+    fits: dict[tuple[str, int], list[Task]] = defaultdict(list)
+    for task in group.tasks:
+        exposed = Detector.registry[task.variant.method].needs_exposure
+        fits[task.parameters + task.variant.method, id(scenario.exposure[task.shift]) if exposed else 0].append(task)
+    return iter(fits.values())
+
+
+def _done(task: Task, outcome: Outcome, peak_mib: float) -> Row:
+    return Row(
+        method=task.variant.method,
+        dataset=task.dataset,
+        shift=task.shift,
+        seed=task.seed,
+        protocol=task.protocol,
+        auroc=outcome.metrics.auroc,
+        aupr=outcome.metrics.aupr,
+        fpr95=outcome.metrics.fpr95,
+        acc=outcome.acc,
+        fit_seconds=outcome.fit_seconds,
+        score_seconds=outcome.score_seconds,
+        peak_mib=peak_mib,
+        version=version("degem"),
+        parameters=task.parameters,
+    )
+
+
+def failed(task: Task, error: Exception | str) -> Row:
+    """The row of a task that did not finish."""
+    text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
+    return Row(
+        *(task.variant.method, task.dataset, task.shift, task.seed, task.protocol),
+        *(NAN,) * 7,
+        version=version("degem"),
+        parameters=task.parameters,
+        error=text or "unknown error",
+    )
+
+
+def _end_with(parent: int) -> None:
+    """End this process when its parent is gone, so that a killed run leaves nothing computing."""
+
+    def watch() -> None:
+        while True:
+            time.sleep(1)
+            try:
+                os.kill(parent, 0)
+            except ProcessLookupError:
+                os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _reset_peak() -> None:
+    """Let Linux count this process's peak memory anew."""
+    with contextlib.suppress(OSError):  # then the peak is that of the process so far
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+def _peak_mib() -> float:
+    try:
+        status = Path("/proc/self/status").read_text()
+        line = next(line for line in status.splitlines() if line.startswith("VmHWM"))
+        return int(line.split()[1]) / 1024
+    except (OSError, StopIteration):
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -1,0 +1,166 @@
+"""``degem bench``: run the paper's tables, show them, draw them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(no_args_is_help=True, help="Run the paper's tables, and see ours beside the published figures.")
+
+
+class Protocol(StrEnum):
+    """How detectors are fitted and judged."""
+
+    strict = "strict"
+    oracle = "oracle"
+    inductive = "inductive"
+
+
+class Format(StrEnum):
+    """How tables are written."""
+
+    terminal = "terminal"
+    markdown = "markdown"
+    csv = "csv"
+    latex = "latex"
+
+
+class Metric(StrEnum):
+    """Which figure a table shows."""
+
+    auroc = "auroc"
+    aupr = "aupr"
+    fpr95 = "fpr95"
+    acc = "acc"
+
+
+Results = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that degem bench run wrote.")]
+
+
+@app.command("run")
+def run_command(
+    table: Annotated[
+        str, typer.Argument(help="main, label-rate, ablation, gcl, homophily, time, all, or a TOML file.")
+    ],
+    out: Annotated[Path, typer.Option(help="Folder of the results; what is there already is not run again.")],
+    methods: Annotated[str | None, typer.Option(help="Only these methods, separated by commas.")] = None,
+    datasets: Annotated[str | None, typer.Option(help="Only these datasets.")] = None,
+    shifts: Annotated[str | None, typer.Option(help="Only these shifts.")] = None,
+    seeds: Annotated[str | None, typer.Option(help="5 means seeds 0 to 4; 11,12 means those two.")] = None,
+    protocol: Annotated[Protocol, typer.Option(help="How detectors are fitted and judged.")] = Protocol.strict,
+    data_dir: Annotated[Path | None, typer.Option(help="Raw datasets.", show_default="$DEGEM_DATA")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes.", show_default="one a core")] = None,
+) -> None:
+    """Run a table; each result is appended to DIR/results.csv as it finishes.
+
+    Example: degem bench run main --methods degem,msp --datasets cora --seeds 3 --out results
+    """
+    from degem.bench import runner, specs
+    from degem.cli.bench_progress import listening
+
+    names = [name for name in specs.spec_names() if name != "all"] if table == "all" else [table]
+    chosen = [
+        specs.narrowed(
+            specs.read_spec(name),
+            methods=_listed(methods),
+            datasets=_listed(datasets),
+            shifts=_listed(shifts),
+            seeds=specs.parse_seeds(seeds) if seeds else None,
+        )
+        for name in names
+    ]
+    tasks = specs.tasks_of(chosen, protocol.value)
+    absent = runner.absent_datasets(dict.fromkeys(task.dataset for task in tasks), data_dir)
+    if datasets is None:  # asked for by name, an absent dataset is downloaded or an error
+        for dataset, path in absent.items():
+            typer.echo(
+                f"degem: {dataset} is not on this machine and left out: put {path.name} into {path.parent}", err=True
+            )
+        tasks = [task for task in tasks if task.dataset not in absent]
+    with listening() as listener:
+        status = runner.run(tasks, out, data_dir=data_dir, workers=workers, listener=listener)
+    failures = sum(bool(row.error) for row in status.rows)
+    typer.echo(
+        f"{len(status.rows)} rows added to {out}, {failures} of them failed; {status.skipped} were there already"
+    )
+
+
+@app.command()
+def show(
+    results: Results,
+    form: Annotated[Format, typer.Option("--format", help="How to write the tables.")] = Format.terminal,
+    metric: Annotated[Metric, typer.Option(help="Which figure to show.")] = Metric.auroc,
+    compare: Annotated[
+        tuple[str, str] | None, typer.Option(metavar="A B", help="Two methods, by a paired test.")
+    ] = None,
+) -> None:
+    """Show the tables: ours (mean ± std over seeds, 95 % interval) beside the published figure.
+
+    Example: degem bench show results --format markdown
+    """
+    from degem.bench import formats, tables
+    from degem.bench.comparison import compare as compared
+    from degem.bench.results import tables_in
+
+    found = tables_in(results)
+    grids = []
+    if compare is not None:
+        for protocol in found.protocols:
+            pairs = compared(found.rows, protocol, *compare, metric.value)
+            grids.append(tables.comparison_grid(pairs, *compare, protocol, metric.value))
+    elif form is Format.csv:
+        typer.echo(tables.CSV_HEADER)
+        for spec, protocol in found.tables:
+            typer.echo(tables.csv_text(spec, found.rows, protocol), nl=False)
+        return
+    else:
+        for spec, protocol in found.tables:
+            grids += tables.grids(spec, found.rows, protocol, metric.value)
+    if form is Format.terminal:
+        from rich.console import Console
+
+        for grid in grids:
+            Console().print(formats.terminal(grid))
+        return
+    writer = {Format.markdown: formats.markdown, Format.latex: formats.latex, Format.csv: formats.plain_csv}[form]
+    typer.echo("\n".join(writer(grid) for grid in grids))
+
+
+@app.command()
+def figure(
+    results: Results,
+    out: Annotated[Path, typer.Option(help="Folder for the pictures.")],
+) -> None:
+    """Draw the paper's figures from our rows, as PNG and SVG.
+
+    Example: degem bench figure results --out figures
+    """
+    from degem.bench.figures import draw_all
+    from degem.bench.results import tables_in
+
+    for path in draw_all(tables_in(results), out):
+        typer.echo(str(path))
+
+
+@app.command()
+def docs(
+    results: Results,
+    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("docs/results.md"),
+) -> None:
+    """Write the page of results: every table, and what reproduces, what does not, and why, all from the rows.
+
+    Example: degem bench docs benchmarks/results/bench --out docs/results.md
+    """
+    from degem.bench.page import results_page
+    from degem.bench.results import tables_in
+
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(results_page(tables_in(results)), encoding="utf-8")
+    typer.echo(str(out))
+
+
+def _listed(text: str | None) -> list[str] | None:
+    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]

@@ -1,0 +1,54 @@
+"""``degem datasets``: the datasets there are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from degem.cli.common import AsJson, print_json
+
+
+def datasets(
+    data_dir: Annotated[Path | None, typer.Option(help="Raw datasets.", show_default="$DEGEM_DATA")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the datasets, their statistics, and whether they are on this machine.
+
+    Example: degem datasets --data-dir data
+    """
+    from degem.data.datasets import DATASETS, missing_file
+    from degem.data.locations import data_root
+
+    rows = []
+    for name, dataset in DATASETS.items():
+        missing = missing_file(name, data_dir)
+        rows.append(
+            {
+                "name": name,
+                "nodes": dataset.num_nodes,
+                "edges": dataset.num_edges,
+                "features": dataset.num_features,
+                "classes": dataset.num_classes,
+                "homophily": dataset.homophily,
+                "here": missing is None,
+                "note": dataset.note or ("" if missing is None else f"needs {dataset.folder}/{missing.name}"),
+            }
+        )
+    if as_json:
+        print_json(rows)
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("dataset", title=f"datasets in {data_root(data_dir)}", title_justify="left")
+    for column in ("nodes", "edges", "features", "classes", "homophily"):
+        table.add_column(column, justify="right")
+    table.add_column("here")
+    table.add_column("note")
+    for row in rows:
+        counts = [f"{row[column]:,}" for column in ("nodes", "edges", "features", "classes")]
+        here = "yes" if row["here"] else "no"
+        table.add_row(str(row["name"]), *counts, f"{row['homophily']:.2f}", here, str(row["note"]))
+    Console().print(table)
