@@ -58,11 +58,12 @@ class MLPEnergy(nn.Module):
         """
         dim = positions.shape[1]
         basis, mixing = torch.linalg.qr(self.hidden.weight[:, :dim].T)  # z = mixingᵀ u + bias with u = basisᵀ h
-        bias, pull = self._bias(summary, dim), (mixing * self._slope()).T.contiguous()
+        bias, pull = self._bias(summary, dim), torch.mul(mixing, self._slope()).T.contiguous()
 
         def gradient(u: Tensor) -> Tensor:
             hidden = torch.addmm(bias, u, mixing)
-            return torch.gt(hidden, 0, out=hidden) @ pull
+            torch.gt(hidden, 0, out=hidden)
+            return torch.mm(hidden, pull)
 
         return langevin_along(basis, positions, gradient, settings, generator)
 
