@@ -1,5 +1,7 @@
+import re
 import tracemalloc
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -419,3 +421,11 @@ def test_damaged_archives_are_refused(tmp_path_factory, data):
     except GraphError:
         return
     assert np.isfinite(graph.features).all()  # the change hit a byte without meaning
+
+
+def test_the_documented_example_runs(tmp_path, monkeypatch):
+    text = (Path(__file__).parents[2] / "docs" / "graph-files.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(re.search(r"```python\n(.*?)```", text, re.DOTALL)[1], names)
+    assert repr(names["graph"]) == "Graph(3 nodes, 2 edges, 3 features, 2 classes)"
