@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from degem.detectors.base import Detector
 from degem.detectors.explanation import class_names
-from degem.errors import DegemError
 from degem.graph import as_graph
 from degem.groups import Groups, by_class, by_degree
 
@@ -127,9 +126,6 @@ def compare(
         False
     """
     windows = [as_graph(reference), as_graph(current)]
-    for name, window in zip(("reference", "current"), windows, strict=True):
-        if window.num_nodes == 0:
-            raise DegemError(f"the {name} window has no nodes")
     scored = [detector._scored(window) for window in windows]
     flags = [detector.flags_of(detector.p_values_of(each.scores), alpha=alpha) for each in scored]
     rng = np.random.default_rng(seed)
