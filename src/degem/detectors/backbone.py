@@ -41,7 +41,7 @@ from degem.parameters import Count, Fraction, NonNegative, Positive
 from degem.seeding import seeded
 from degem.training import History, OnProgress, train
 
-Regulariser = Callable[[Tensor, int], Tensor]
+Losses = Callable[[Tensor, int], dict[str, Tensor]]
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,6 @@ class Layers:
     def latents(self) -> NDArray[np.float32]:
         """The penultimate layer."""
         return np.asarray(self.hidden[-1].numpy(force=True))
-
-    @property
-    def probabilities(self) -> NDArray[np.float32]:
-        """The softmax of the logits."""
-        return np.asarray(self.logits.softmax(dim=1).numpy(force=True))
 
 
 class BackboneCache:
@@ -122,34 +117,36 @@ class GCNDetector(Detector):
         return history
 
     def _trained(self, training: TrainingSet, on_progress: OnProgress) -> tuple[GCN, History]:
-        """A network trained on the labels with :meth:`_regulariser`."""
-        inputs = self._tensors(training.graph)
-        nodes = torch.from_numpy(training.labelled_nodes).to(self.device)
-        labels = torch.from_numpy(training.graph.labels[training.labelled_nodes]).to(self.device)
+        """A network trained on :meth:`_losses`."""
         with seeded(training.seed):
             network = self._new_network(training.num_classes)
-            regulariser = self._regulariser(network, inputs, training)
-            optimiser = torch.optim.Adam(
-                network.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay, foreach=False
-            )
+            inputs, losses = self._tensors(training.graph), self._losses(network, training)
+            history = self._optimise(network, inputs, losses, self.num_epochs, on_progress)
+        return network, history
 
-            def step(epoch: int) -> dict[str, float]:
-                network.train()
-                optimiser.zero_grad()
-                logits = network(inputs.features, inputs.adjacency)
-                losses = {"classification": functional.cross_entropy(logits[nodes], labels)}
-                if regulariser is not None:
-                    losses["regularisation"] = regulariser(logits, epoch)
-                torch.stack(list(losses.values())).sum().backward()
-                optimiser.step()
-                return {name: float(loss.detach()) for name, loss in losses.items()}
+    def _losses(self, network: GCN, training: TrainingSet) -> Losses:
+        """What is minimised, as a function of the logits on the training graph and the epoch: the cross-entropy."""
+        nodes = torch.from_numpy(training.labelled_nodes).to(self.device)
+        labels = torch.from_numpy(training.graph.labels[training.labelled_nodes]).to(self.device)
+        return lambda logits, _: {"classification": functional.cross_entropy(logits[nodes], labels)}
 
-            history = train(step, self.num_epochs, on_progress=on_progress, rows_per_step=training.graph.num_nodes)
-        return network.eval(), history
+    def _optimise(
+        self, network: GCN, inputs: GraphTensors, losses: Losses, num_epochs: int, on_progress: OnProgress
+    ) -> History:
+        """Train ``network`` by full-batch steps of Adam on the sum of ``losses``."""
+        optimiser = torch.optim.Adam(network.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay)
 
-    def _regulariser(self, network: GCN, inputs: GraphTensors, training: TrainingSet) -> Regulariser | None:
-        """A loss added to the cross-entropy, as a function of the training graph's logits and the epoch."""
-        return None
+        def step(epoch: int) -> dict[str, float]:
+            optimiser.zero_grad()
+            terms = losses(network(inputs.features, inputs.adjacency), epoch)
+            torch.stack(list(terms.values())).sum().backward()
+            optimiser.step()
+            return {name: float(term.detach()) for name, term in terms.items()}
+
+        network.train()
+        history = train(step, num_epochs, on_progress=on_progress, rows_per_step=inputs.features.shape[0])
+        network.eval()
+        return history
 
     def _layers(self, graph: Graph) -> Layers:
         """The layers of the trained network on a graph."""
@@ -160,11 +157,15 @@ class GCNDetector(Detector):
 
     def _score(self, graph: Graph) -> Scored:
         layers = self._layers(graph)
-        return Scored(self._score_layers(layers, graph), layers.probabilities)
+        return Scored(self._score_layers(layers, graph), self._probabilities(layers))
 
     @abstractmethod
     def _score_layers(self, layers: Layers, graph: Graph) -> NDArray[np.floating[Any]]:
         """One score a node, higher = more OOD."""
+
+    def _probabilities(self, layers: Layers) -> NDArray[np.floating[Any]]:
+        """The class probabilities: the softmax of the logits."""
+        return np.asarray(layers.logits.softmax(dim=1).numpy(force=True))
 
     def _embed(self, graph: Graph) -> NDArray[np.float32]:
         return self._layers(graph).latents

@@ -10,11 +10,11 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from degem.detectors.backbone import GCNDetector, Regulariser
+from degem.detectors.backbone import GCNDetector, Losses
 from degem.detectors.split import TrainingSet
 from degem.errors import GraphError
 from degem.graph import Graph
-from degem.nn.encoders_gnn import GCN, GraphTensors
+from degem.nn.encoders_gnn import GCN
 
 ExposureLoss = Callable[[Tensor, Tensor], Tensor]
 
@@ -29,16 +29,24 @@ class ExposureDetector(GCNDetector):
     def _exposure_loss(self, training: TrainingSet, exposed: Graph) -> ExposureLoss:
         """The loss added to the cross-entropy, of the logits on the training graph and on the exposure graph."""
 
-    def _regulariser(self, network: GCN, inputs: GraphTensors, training: TrainingSet) -> Regulariser:
+    def _losses(self, network: GCN, training: TrainingSet) -> Losses:
         exposed = exposure_graph(training)
         if exposed.num_features != self.num_features_:
             raise GraphError(
-                f"the exposure graph has {exposed.num_features} feature columns, the training graph {self.num_features_}"
-                ": describe both by the same columns"
+                f"the exposure graph has {exposed.num_features} feature columns, but the training graph has "
+                f"{self.num_features_}: describe both by the same columns"
             )
         outside = self._tensors(exposed)
-        loss = self._exposure_loss(training, exposed)
-        return lambda logits, _: loss(logits, network(outside.features, outside.adjacency))
+        classification = super()._losses(network, training)
+        exposure = self._exposure_loss(training, exposed)
+
+        def losses(logits: Tensor, epoch: int) -> dict[str, Tensor]:
+            return {
+                **classification(logits, epoch),
+                "exposure": exposure(logits, network(outside.features, outside.adjacency)),
+            }
+
+        return losses
 
 
 def exposure_graph(training: TrainingSet) -> Graph:

@@ -10,10 +10,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from degem.detectors.backbone import GCNDetector, Layers, Regulariser
+from degem.detectors.backbone import GCNDetector, Layers, Losses
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
-from degem.nn.encoders_gnn import GCN, GraphTensors
+from degem.nn.encoders_gnn import GCN
 from degem.ops.energy import logit_energy
 from degem.ops.features import to_tensor
 from degem.ops.logit_losses import bounded_uniform_loss
@@ -57,15 +57,17 @@ class NodeSafe(GCNDetector):
     name: ClassVar[str] = "nodesafe"
     paper: ClassVar[str] = "Yang et al. 2025"
 
-    def _regulariser(self, network: GCN, inputs: GraphTensors, training: TrainingSet) -> Regulariser:
+    def _losses(self, network: GCN, training: TrainingSet) -> Losses:
         nodes = torch.from_numpy(training.nodes).to(self.device)
+        classification = super()._losses(network, training)
 
-        def loss(logits: Tensor, epoch: int) -> Tensor:
-            if epoch < self.warmup_epochs or len(nodes) < 2:  # one node has no variance
-                return logits.new_zeros(())
-            return self.bounded_weight * bounded_uniform_loss(logits[nodes], bound_share=self.bound_share)
+        def losses(logits: Tensor, epoch: int) -> dict[str, Tensor]:
+            even = logits.new_zeros(())
+            if epoch >= self.warmup_epochs and len(nodes) > 1:  # one node has no variance
+                even = self.bounded_weight * bounded_uniform_loss(logits[nodes], bound_share=self.bound_share)
+            return {**classification(logits, epoch), "evenness": even}
 
-        return loss
+        return losses
 
     def _score_layers(self, layers: Layers, graph: Graph) -> NDArray[np.floating[Any]]:
         spread = propagate_energy(

@@ -39,12 +39,16 @@ def graph_tensors(graph: Graph, *, normalize_features: bool, device: str = "cpu"
         normalize_features: Whether rows of features are scaled to unit L1 norm.
         device: Where the tensors live.
     """
+    features = feature_tensor(graph, normalize_features=normalize_features, device=device)
+    return GraphTensors(features, gcn_adjacency(graph.adjacency, device))
+
+
+def feature_tensor(graph: Graph, *, normalize_features: bool, device: str = "cpu") -> Tensor:
+    """The features alone: sparse where that is faster."""
     features = graph.features
     if isinstance(features, sp.csr_array) and features.nnz > SPARSE_BELOW * features.shape[0] * features.shape[1]:
         features = features.toarray()
-    if normalize_features:
-        features = row_normalize(features)
-    return GraphTensors(to_tensor(features, device), gcn_adjacency(graph.adjacency, device))
+    return to_tensor(row_normalize(features) if normalize_features else features, device)
 
 
 class GCN(nn.Module):

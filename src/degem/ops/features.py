@@ -46,17 +46,16 @@ def to_tensor(features: Features, device: str = "cpu") -> torch.Tensor:
         torch.sparse_csr
     """
     if isinstance(features, sp.csr_array):
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
-            return torch.sparse_csr_tensor(
-                _shared(features.indptr),
-                _shared(features.indices),
-                _shared(features.data),
-                size=features.shape,
-                device=device,
-                check_invariants=False,  # a csr_array holds them; left open, PyTorch warns
-            )
+        parts = (_shared(features.indptr), _shared(features.indices), _shared(features.data))
+        return sparse_csr(*parts, features.shape).to(device)
     return _shared(features).to(device)
+
+
+def sparse_csr(pointers: torch.Tensor, columns: torch.Tensor, values: torch.Tensor, shape: Any) -> torch.Tensor:
+    """A sparse CSR tensor of parts that are known to be sound, without PyTorch's warning that it is new."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
+        return torch.sparse_csr_tensor(pointers, columns, values, size=shape, check_invariants=False)
 
 
 def _inverse(norms: NDArray[Any]) -> NDArray[np.float32]:
