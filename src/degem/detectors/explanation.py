@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
 from degem.detectors.notebook import explanation_html
+from degem.detectors.split import TrainingSet
 from degem.errors import GraphError
 from degem.graph import Graph, as_graph
 
@@ -252,6 +253,15 @@ def _best_fit(detector: HopScored, own: torch.Tensor, reference: list[torch.Tens
         for index in range(len(reference[0]))
     ]
     return torch.stack(energies).argmin(dim=0)
+
+
+def class_means(hops: Array, training: TrainingSet) -> torch.Tensor:
+    """What :meth:`HopScored._hop_reference` gives, of shape (L + 1, C, d₀), from hop features (L + 1, n, d₀)."""
+    if training.num_classes == 0:
+        return torch.from_numpy(hops[:, training.nodes].mean(axis=1, keepdims=True))
+    labels = training.graph.labels[training.nodes]
+    means = [hops[:, training.nodes[labels == label]].mean(axis=1) for label in range(training.num_classes)]
+    return torch.from_numpy(np.stack(means, axis=1))
 
 
 def class_names(detector: Detector) -> list[str]:

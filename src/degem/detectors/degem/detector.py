@@ -14,9 +14,11 @@ from degem.detectors.base import Detector, Scored
 from degem.detectors.degem.model import Contrast, DeGEMModel, ModelShape
 from degem.detectors.degem.trainer import Trainer, TrainingSettings
 from degem.detectors.degem.views import Views
+from degem.detectors.explanation import class_means
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
 from degem.ops.features import row_normalize
+from degem.ops.hop_rows import hop_rows
 from degem.ops.langevin import LangevinSettings
 from degem.ops.propagation import hop_features
 from degem.parameters import Count, Fraction, NonNegative, NonNegativeInt, Positive
@@ -115,6 +117,7 @@ class DeGEM(Detector):
             )
             history = train(trainer.step, self.num_epochs, on_progress=on_progress)
             trainer.summarise()
+        self.model_.hop_means.copy_(class_means(views.hops, training))
         return history
 
     @torch.no_grad()
@@ -137,9 +140,23 @@ class DeGEM(Detector):
         starts = range(0, graph.num_nodes, BLOCK)
         return [self.model_.latents(torch.from_numpy(hops[:, i : i + BLOCK]).to(self.device)) for i in starts]
 
+    def _hop_rows(self, graph: Graph, nodes: NDArray[np.int64]) -> list[torch.Tensor]:
+        rows = hop_rows(graph.adjacency, self._scaled(graph), nodes, self.num_hops, self.self_weight)
+        return [torch.from_numpy(hop).to(self.device) for hop in rows]
+
+    def _score_from_hops(self, hops: list[torch.Tensor]) -> torch.Tensor:
+        self.model_.eval()
+        return self.model_.energies(self.model_.latents(torch.stack(hops)))
+
+    def _hop_reference(self) -> list[torch.Tensor]:
+        return list(self.model_.hop_means)
+
+    def _scaled(self, graph: Graph) -> NDArray[np.float32] | sp.csr_array:
+        return row_normalize(graph.features) if self.normalize_features else graph.features
+
     def _inputs(self, graph: Graph) -> NDArray[np.float32]:
         """The features that are propagated: dense, C-contiguous, scaled."""
-        features = row_normalize(graph.features) if self.normalize_features else graph.features
+        features = self._scaled(graph)
         dense = features.toarray() if isinstance(features, sp.csr_array) else features
         return np.ascontiguousarray(dense, dtype=np.float32)
 

@@ -35,13 +35,14 @@ class ModelShape:
 
 
 class DeGEMModel(nn.Module):
-    """Encoder g, critic D, energy head f and classifier I; the summary s is a buffer.
+    """Encoder g, critic D, energy head f and classifier I; the summary s and the hop means by class are buffers.
 
     Arguments:
         shape: The sizes and switches.
     """
 
     summary: Tensor
+    hop_means: Tensor
 
     def __init__(self, shape: ModelShape) -> None:
         super().__init__()
@@ -64,6 +65,7 @@ class DeGEMModel(nn.Module):
         )
         self.anchor = nn.Sequential(nn.Linear(shape.in_dim, dim), nn.ReLU()) if shape.contrast == "sugrl" else None
         self.register_buffer("summary", torch.zeros(dim))
+        self.register_buffer("hop_means", torch.zeros(shape.num_hops + 1, max(shape.num_classes, 1), shape.in_dim))
 
     def latents(self, hops: Tensor) -> Tensor:
         """Latents h of shape (n, d) from hop features of shape (L + 1, n, r)."""
