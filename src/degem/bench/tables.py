@@ -16,21 +16,38 @@ from degem.bench.summary import PARTS, Entry, Overall, entries, notes, overall
 METRIC_NAMES = {"auroc": "AUROC ↑", "aupr": "AUPR ↑", "fpr95": "FPR95 ↓", "acc": "ID accuracy ↑"}
 
 
-def grids(spec: Spec, rows: Sequence[Row], protocol: str, metric: str = "auroc") -> list[Grid]:
-    """The tables of a spec under one protocol: one a dataset and label rate, and the means over kinds of graphs."""
+def grids(
+    spec: Spec, rows: Sequence[Row], protocol: str, metric: str = "auroc", *, by_shift: bool = False
+) -> list[Grid]:
+    """The tables of a spec under one protocol: one a dataset and label rate, and the means over kinds of graphs.
+
+    Arguments:
+        spec: The table.
+        rows: Stored rows, of any table and protocol.
+        protocol: The protocol; a table never mixes them.
+        metric: ``auroc``, ``aupr``, ``fpr95`` or ``acc``.
+        by_shift: One narrow table a shift instead of one wide table a dataset.
+    """
     table = entries(spec, rows, protocol, metric)
     found = []
     for dataset, rate in dict.fromkeys((entry.dataset, entry.label_rate) for entry in table):
         here = [entry for entry in table if (entry.dataset, entry.label_rate) == (dataset, rate)]
-        found.append(_dataset_grid(spec, here, dataset, rate, protocol, metric))
+        for shifts in _columns(here, by_shift):
+            found.append(_dataset_grid(spec, [entry for entry in here if entry.shift in shifts], protocol, metric))
     means = overall(table) if spec.label_rates == (1.0,) else []
     if means:
         found.append(_overall_grid(spec, means, protocol, metric, tuple(notes(table, protocol))))
     return found
 
 
-def _dataset_grid(spec: Spec, here: list[Entry], dataset: str, rate: float, protocol: str, metric: str) -> Grid:
-    shifts = list(dict.fromkeys(entry.shift for entry in here))
+def _columns(here: list[Entry], by_shift: bool) -> list[tuple[str, ...]]:
+    shifts = tuple(dict.fromkeys(entry.shift for entry in here))
+    return [(shift,) for shift in shifts] if by_shift else [shifts]
+
+
+def _dataset_grid(spec: Spec, here: list[Entry], protocol: str, metric: str) -> Grid:
+    dataset, rate = here[0].dataset, here[0].label_rate
+    (shifts,) = _columns(here, by_shift=False)
     header = ["method"]
     for shift in shifts:
         header += [shift, "paper", "Δ"]
@@ -60,7 +77,7 @@ def _cells(entry: Entry | None) -> list[tuple[str, int]]:
     ours = entry.ours
     text = f"{ours.mean:.2f}"
     if ours.count > 1:
-        text += f" ± {ours.std:.2f} [{ours.low:.1f}, {ours.high:.1f}]"
+        text += f" ± {ours.std:.2f} [{max(ours.low, 0):.1f}, {min(ours.high, 100):.1f}]"
     return [(text, entry.rank), (_number(entry.published), PLAIN), (_number(entry.difference, "+"), PLAIN)]
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from degem.cli import bench, compare, datasets, demo, evaluate, explain, fit, info, methods, report, score
+from degem.cli import bench, compare, datasets, demo, evaluate, explain, fit, info, methods, report, score, tune
 from degem.cli.common import one_line, one_line_warnings
 from degem.errors import DegemError
 
@@ -24,6 +24,7 @@ app.command()(info.info)
 app.command()(methods.methods)
 app.command()(datasets.datasets)
 app.add_typer(bench.app, name="bench")
+app.command()(tune.tune)
 
 
 @app.callback()

@@ -118,7 +118,7 @@ def show(
         return
     else:
         for spec, protocol in found.tables:
-            grids += tables.grids(spec, found.rows, protocol, metric.value)
+            grids += tables.grids(spec, found.rows, protocol, metric.value, by_shift=form is Format.terminal)
     if form is Format.terminal:
         from rich.console import Console
 

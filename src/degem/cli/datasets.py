@@ -40,15 +40,18 @@ def datasets(
         print_json(rows)
         return
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Column, Table
 
-    table = Table("dataset", title=f"datasets in {data_root(data_dir)}", title_justify="left")
+    table = Table(Column("dataset", no_wrap=True), title=f"datasets in {data_root(data_dir)}", title_justify="left")
     for column in ("nodes", "edges", "features", "classes", "homophily"):
         table.add_column(column, justify="right")
     table.add_column("here")
-    table.add_column("note")
     for row in rows:
         counts = [f"{row[column]:,}" for column in ("nodes", "edges", "features", "classes")]
         here = "yes" if row["here"] else "no"
-        table.add_row(str(row["name"]), *counts, f"{row['homophily']:.2f}", here, str(row["note"]))
-    Console().print(table)
+        table.add_row(str(row["name"]), *counts, f"{row['homophily']:.2f}", here)
+    console = Console()
+    console.print(table)
+    for row in rows:
+        if row["note"]:
+            console.print(f"{row['name']}: {row['note']}", style="dim", highlight=False, soft_wrap=True)
