@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -73,22 +74,25 @@ class Graph:
 
     def __post_init__(self) -> None:
         """Check every part and keep it as a read-only view."""
-        features = checked_features(self.features)
-        num_nodes = features.shape[0]
-        store = {
-            "features": features,
-            "adjacency": checked_adjacency(self.adjacency, num_nodes),
-            "labels": checked_labels(self.labels, num_nodes, self.class_names),
-            "node_ids": checked_column("node_ids", self.node_ids, num_nodes),
-            "masks": checked_columns("mask", self.masks, num_nodes, np.bool_),
-            "columns": checked_columns("column", self.columns, num_nodes, None),
+        self._check({field.name for field in dataclasses.fields(self)})
+
+    def _check(self, names: set[str]) -> None:
+        """Check the fields of those names, given that the others are checked already."""
+        if "features" in names:
+            object.__setattr__(self, "features", checked_features(self.features))
+        num_nodes, num_features = self.features.shape
+        checks: dict[str, Callable[[], Any]] = {
+            "adjacency": lambda: checked_adjacency(self.adjacency, num_nodes),
+            "labels": lambda: checked_labels(self.labels, num_nodes, self.class_names),
+            "node_ids": lambda: checked_column("node_ids", self.node_ids, num_nodes),
+            "masks": lambda: checked_columns("mask", self.masks, num_nodes, np.bool_),
+            "columns": lambda: checked_columns("column", self.columns, num_nodes, None),
         }
-        if self.feature_names is not None and len(self.feature_names) != features.shape[1]:
-            raise GraphError(
-                f"feature_names has {len(self.feature_names)} names for {features.shape[1]} feature columns"
-            )
-        for name, value in store.items():
-            object.__setattr__(self, name, value)
+        for name, check in checks.items():
+            if name in names:
+                object.__setattr__(self, name, check())
+        if self.feature_names is not None and len(self.feature_names) != num_features:
+            raise GraphError(f"feature_names has {len(self.feature_names)} names for {num_features} feature columns")
 
     @property
     def num_nodes(self) -> int:
@@ -133,8 +137,16 @@ class Graph:
         return float(same.mean())
 
     def replace(self, **changes: Any) -> Graph:
-        """A graph with some fields replaced, the rest shared."""
-        return dataclasses.replace(self, **changes)
+        """A graph with some fields replaced, the rest shared; only what can have become wrong is checked."""
+        fields = {field.name for field in dataclasses.fields(self)}
+        if unknown := sorted(changes.keys() - fields):
+            raise TypeError(f"a Graph has no field {unknown[0]!r}")
+        graph: Graph = copy.copy(self)
+        for name, value in changes.items():
+            object.__setattr__(graph, name, value)
+        resized = "features" in changes and np.shape(changes["features"])[:1] != (self.num_nodes,)
+        graph._check(fields if resized else {*changes, "labels"})
+        return graph
 
     def subgraph(self, nodes: ArrayLike) -> Graph:
         """The graph induced by ``nodes`` (indices or a mask), in the order given."""

@@ -11,6 +11,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from degem.errors import GraphError
+from degem.ops.mapped import release
+from degem.ops.symmetry import count_loops_and_one_way
 
 Features = NDArray[np.float32] | sp.csr_array
 MAX_LABEL = 1_000_000
@@ -60,6 +62,7 @@ def _checked_dense(features: Any) -> NDArray[np.float32]:
     for start in range(0, dense.shape[0], rows):  # blocks: no n × d₀ temporary on large memory maps
         block = dense[start : start + rows]
         _check_finite(block.reshape(-1), lambda entry, start=start: start + entry // width)
+        release(dense)
     return _frozen(dense)
 
 
@@ -96,12 +99,12 @@ def checked_adjacency(adjacency: Any, num_nodes: int) -> sp.csr_array:
     matrix = _checked_csr("adjacency", adjacency)
     if not matrix.has_canonical_format:
         raise GraphError("adjacency has duplicate or unsorted entries: use Graph.from_arrays, which tidies them")
-    if matrix.diagonal().any():
-        raise GraphError("adjacency has self-loops: use Graph.from_arrays, which drops them")
     if not np.all(matrix.data == 1):
         raise GraphError("adjacency holds weights: edges are 0 or 1")
-    transposed = matrix.T.tocsr()
-    if not (np.array_equal(transposed.indptr, matrix.indptr) and np.array_equal(transposed.indices, matrix.indices)):
+    loops, one_way = count_loops_and_one_way(matrix)
+    if loops:
+        raise GraphError("adjacency has self-loops: use Graph.from_arrays, which drops them")
+    if one_way:
         raise GraphError("adjacency is not symmetric: use Graph.from_arrays, which symmetrises it")
     return _frozen_csr(matrix)
 

@@ -1,0 +1,57 @@
+"""Memory maps that stay out of resident memory, and how much memory there is."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+BUDGET_SHARE = 0.4
+
+
+def release(array: NDArray[Any]) -> None:
+    """Let go of the pages of a file-backed memory map that were read or written so far; their content stays.
+
+    Anything else, a private (copy-on-write) map too, is left as it is.
+
+    Example:
+        >>> release(np.ones(3))
+    """
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        if isinstance(base, np.memmap) and base.mode == "c":
+            return
+        base = base.base
+    if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        base.madvise(mmap.MADV_DONTNEED)
+
+
+def default_budget() -> float:
+    """The memory that hop features may take, in MiB: 40 % of what the machine, or its container, has left.
+
+    Example:
+        >>> default_budget() > 0
+        True
+    """
+    return BUDGET_SHARE * min(_available(), _container_left()) / 2**20
+
+
+def _available() -> float:
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return 1024.0 * next(int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
+    except (OSError, StopIteration):  # no Linux: half of what is built in
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2
+
+
+def _container_left() -> float:
+    try:
+        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+        used = int(Path("/sys/fs/cgroup/memory.current").read_text())
+        return float("inf") if limit == "max" else max(float(limit) - used, 0.0)
+    except (OSError, ValueError):
+        return float("inf")
