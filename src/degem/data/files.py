@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from degem.data.archives import read_npz
+from degem.data.memmap import is_memmap, read_memmap
 from degem.data.tables import read_folder
 from degem.errors import GraphError
 from degem.graph import Graph
@@ -21,6 +22,7 @@ def read_graph(
 ) -> Graph:
     """Read a graph from a folder with ``nodes`` and ``edges`` tables (CSV or Parquet), or from an ``.npz`` archive.
 
+    A folder of ``.npy`` files is opened as memory maps: see :func:`~degem.data.memmap.read_memmap`.
     The other arguments choose columns of the node table of a folder. Anything wrong in a file is a
     :class:`~degem.errors.GraphError` that names the file, the column and the row (the first row after the header is
     row 1); nothing is repaired in silence.
@@ -44,6 +46,10 @@ def read_graph(
         array([1999, 2001])
     """
     path = Path(path)
+    if is_memmap(path):
+        if any((id_column, label_column, feature_columns, keep_columns)):
+            raise GraphError(f"{path}: columns are chosen in folders of tables only, this one holds arrays")
+        return read_memmap(path)
     if path.is_dir():
         return read_folder(
             path,

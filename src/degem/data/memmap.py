@@ -1,0 +1,81 @@
+"""Graphs larger than memory: a folder of ``.npy`` files that are opened as memory maps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from degem.errors import GraphError
+from degem.graph import Graph
+
+REQUIRED = ("features", "indptr", "indices")
+MASK = "mask_"
+
+
+def is_memmap(folder: Path) -> bool:
+    """Whether a folder holds a graph of this layout."""
+    return (folder / "indptr.npy").is_file()
+
+
+def read_memmap(folder: str | Path) -> Graph:
+    """A graph whose features and edges stay on disk until they are used.
+
+    The folder holds ``features.npy`` of shape (n, d₀) and type float32, the symmetric adjacency in CSR form without
+    self-loops as ``indptr.npy`` (n + 1 numbers) and ``indices.npy`` (each row sorted), and, if there are such,
+    ``labels.npy`` (−1 where unknown) and a boolean ``mask_NAME.npy`` for each mask. Use int32 for the indices, and for
+    ``indptr`` where it suffices, and int64 for labels: other types are read into memory.
+
+    Arguments:
+        folder: The folder.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> np.save(folder / "features.npy", np.eye(2, dtype=np.float32))
+        >>> np.save(folder / "indptr.npy", np.array([0, 1, 2], dtype=np.int32))
+        >>> np.save(folder / "indices.npy", np.array([1, 0], dtype=np.int32))
+        >>> read_memmap(folder)
+        Graph(2 nodes, 1 edges, 2 features)
+    """
+    folder = Path(folder)
+    arrays = {file.stem: _opened(file) for file in sorted(folder.glob("*.npy"))}
+    missing = [name for name in REQUIRED if name not in arrays]
+    if missing:
+        raise GraphError(f"{folder} has no {missing[0]}.npy: a graph of memory maps needs {', '.join(REQUIRED)}")
+    num_nodes = len(arrays["features"])
+    masks = {name.removeprefix(MASK): array for name, array in arrays.items() if name.startswith(MASK)}
+    try:
+        return Graph(
+            features=arrays["features"],
+            adjacency=_adjacency(arrays["indptr"], arrays["indices"], num_nodes),
+            labels=arrays.get("labels", np.full(num_nodes, -1, dtype=np.int64)),
+            node_ids=np.arange(num_nodes),
+            masks=masks,
+        )
+    except GraphError as error:
+        raise GraphError(f"{folder}: {error}") from None
+
+
+def _opened(file: Path) -> NDArray[Any]:
+    try:
+        array: NDArray[Any] = np.load(file, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise GraphError(f"{file} is not a plain .npy array ({error}): write it with np.save") from None
+    return array
+
+
+def _adjacency(indptr: NDArray[Any], indices: NDArray[Any], num_nodes: int) -> sp.csr_array:
+    if indptr.shape != (num_nodes + 1,) or indices.ndim != 1 or {indptr.dtype.kind, indices.dtype.kind} - {"i", "u"}:
+        raise GraphError(
+            f"indptr {indptr.shape} {indptr.dtype} and indices {indices.shape} {indices.dtype} are not those of a CSR "
+            f"matrix of {num_nodes} nodes"
+        )
+    ones = np.broadcast_to(np.float32(1), indices.shape)  # one number stands for all: no memory for them
+    try:
+        return sp.csr_array((ones, indices, indptr), shape=(num_nodes, num_nodes), copy=False)
+    except ValueError as error:
+        raise GraphError(f"indptr and indices are not those of a CSR matrix: {error}") from None
