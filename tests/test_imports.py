@@ -10,7 +10,7 @@ import degem
 ROOT = Path(degem.__file__).parent
 FLOORS = [
     {"errors"},
-    {"ops", "parameters", "calibration", "metrics", "training", "seeding", "model_file"},
+    {"ops", "parameters", "calibration", "metrics", "training", "checkpoint", "seeding", "model_file"},
     {"graph", "graph_checks", "graph_inputs"},
     {"nn", "data"},
     {"shifts"},

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from degem.checkpoint import Checkpoints, Part
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -41,8 +43,12 @@ def train(
     on_progress: OnProgress = silent,
     phase: str = "train",
     rows_per_step: int = 0,
+    checkpoints: Checkpoints | None = None,
+    parts: Mapping[str, Part] | None = None,
 ) -> History:
     """Call ``step(0) … step(num_steps − 1)`` and keep what each returns.
+
+    With ``checkpoints`` a run that was interrupted goes on after its last checkpoint, and ends as if it had not been.
 
     Arguments:
         step: Does one optimisation step and returns its losses by name.
@@ -50,17 +56,23 @@ def train(
         on_progress: Told after each step.
         phase: The word shown for this loop.
         rows_per_step: Rows each step works on, for a rate.
+        checkpoints: Where checkpoints are written and resumed from, under the name of the phase.
+        parts: Everything that ``step`` changes: modules, optimisers, generators, tensors; PyTorch's global generator
+            is kept too.
 
     Example:
         >>> train(lambda i: {"loss": 1.0 / (i + 1)}, 2)["loss"]
         [1.0, 0.5]
     """
-    history: History = {}
-    start = time.perf_counter()
-    for index in range(num_steps):
+    parts = parts or {}
+    done, history = checkpoints.restore(phase, parts) if checkpoints is not None else (0, {})
+    start = time.perf_counter() - (history["seconds"][-1] if done else 0.0)
+    for index in range(done, num_steps):
         metrics = step(index)
         for name, value in metrics.items():
             history.setdefault(name, []).append(float(value))
         history.setdefault("seconds", []).append(time.perf_counter() - start)
+        if checkpoints is not None and (checkpoints.due() or index + 1 == num_steps):
+            checkpoints.save(phase, index + 1, parts, history)
         on_progress(Progress(phase, index + 1, num_steps, metrics, rows_per_step * (index + 1)))
     return history
