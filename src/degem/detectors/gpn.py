@@ -26,11 +26,12 @@ from degem.training import History, OnProgress, train
 class GPN(Detector):
     r"""The total evidence of a graph posterior network (Stadler et al. 2021).
 
-    The score is :math:`-\log \sum_c \alpha_c`. The network is :class:`~degem.nn.posterior.GraphPosteriorNetwork`; its
-    loss is the uncertain cross-entropy minus ``entropy_weight`` times the Dirichlets' entropy, summed over training
-    nodes, after some epochs of the flows alone. Settings are the authors' for leave-out classes with latent dimension
-    16; they stop on validation nodes, which calibrate here, so the number of epochs is fixed. The densities of one
-    class at a time are held in training, so memory does not grow with classes × flows.
+    The score is :math:`-\log \sum_c \tilde\beta_c`: the order of :math:`-\sum_c \alpha_c`, without its ties where
+    rounding swallows small evidence. The network is :class:`~degem.nn.posterior.GraphPosteriorNetwork`; its loss is
+    the uncertain cross-entropy minus ``entropy_weight`` times the Dirichlets' entropy, summed over training nodes,
+    after some epochs of the flows alone. Settings are the authors' for leave-out classes with latent dimension 16;
+    they stop on validation nodes, which calibrate here, so the number of epochs is fixed. Only one flow layer's
+    intermediates are held at a time.
 
     Arguments:
         hidden_dim: Width of the hidden layer.
@@ -83,7 +84,7 @@ class GPN(Detector):
 
             def step(epoch: int) -> dict[str, float]:
                 network.zero_grad()
-                alpha = network(inputs.features, inputs.adjacency)[nodes]
+                alpha = 1 + network(inputs.features, inputs.adjacency)[nodes]
                 risk = uncertain_cross_entropy(alpha, labels).sum()
                 entropy = Dirichlet(alpha).entropy().sum()
                 (risk - self.entropy_weight * entropy).backward()
@@ -97,9 +98,10 @@ class GPN(Detector):
     def _score(self, graph: Graph) -> Scored:
         inputs = self._tensors(graph)
         with torch.no_grad():
-            alpha = self.network_(inputs.features, inputs.adjacency).double()
-        total = alpha.sum(dim=1, keepdim=True)
-        return Scored((-total.log())[:, 0].numpy(force=True), (alpha / total).numpy(force=True))
+            evidence = self.network_(inputs.features, inputs.adjacency).double()
+        alpha = 1 + evidence
+        probabilities = alpha / alpha.sum(dim=1, keepdim=True)
+        return Scored((-evidence.sum(dim=1).log()).numpy(force=True), probabilities.numpy(force=True))
 
     def _embed(self, graph: Graph) -> NDArray[np.float32]:
         with torch.no_grad():

@@ -47,7 +47,7 @@ class ResidualFlow(BackboneDetector):
     """
 
     num_couplings: Count = 10
-    num_flow_steps: Count = 500
+    num_flow_steps: Count = 200
     flow_learning_rate: Positive = 1e-4
 
     name: ClassVar[str] = "residualflow"

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from normflows.flows import Radial
 from torch import Tensor, nn
+from torch.func import functional_call
 from torch.utils.checkpoint import checkpoint
 from torch_geometric.nn import APPNP
 
@@ -16,29 +17,46 @@ from degem.ops.adjacency import symmetric_product
 LOG_EVIDENCE_BOUND = 30.0  # the authors'; keeps exp() finite
 
 
-class RadialDensity(nn.Module):
-    r"""The log-density of a stack of radial flows onto a standard normal (Rezende & Mohamed 2015).
+class RadialDensities(nn.Module):
+    r"""The log-densities of stacks of radial flows onto a standard normal, one stack a class (Rezende & Mohamed 2015).
+
+    All classes go through a layer in one batch. A layer's intermediates are recomputed in backward: those of all layers
+    at once do not fit a large graph.
 
     Arguments:
         dim: The dimension of the latents.
-        num_layers: The number of radial flows.
+        num_classes: The number of stacks.
+        num_layers: The number of radial flows of each.
 
     Example:
-        >>> RadialDensity(4, num_layers=2)(torch.zeros(3, 4)).shape
-        torch.Size([3])
+        >>> RadialDensities(4, num_classes=2, num_layers=3)(torch.zeros(5, 4)).shape
+        torch.Size([5, 2])
     """
 
-    def __init__(self, dim: int, *, num_layers: int) -> None:
+    def __init__(self, dim: int, *, num_classes: int, num_layers: int) -> None:
         super().__init__()
-        self.layers = nn.ModuleList(Radial((dim,)) for _ in range(num_layers))
+        self.num_classes = num_classes
+        self.layers = nn.ModuleList(
+            nn.ModuleList(Radial((dim,)) for _ in range(num_classes)) for _ in range(num_layers)
+        )
 
     def forward(self, z: Tensor) -> Tensor:
-        """The log-density of each row."""
-        log_determinant = z.new_zeros(len(z))
+        """The log-density of each row under each class."""
+        z = z.expand(self.num_classes, *z.shape)
+        log_determinant = z.new_zeros(z.shape[:2])
         for layer in self.layers:
-            z, change = layer(z)
+            z, change = checkpoint(_radial_layer, layer, z, use_reentrant=False)
             log_determinant = log_determinant + change
-        return log_determinant - 0.5 * (z.square().sum(dim=1) + z.shape[1] * math.log(2 * math.pi))
+        log_normal = -0.5 * (z.square().sum(dim=2) + z.shape[2] * math.log(2 * math.pi))
+        return (log_normal + log_determinant).t()
+
+
+def _radial_layer(flows: nn.ModuleList, z: Tensor) -> tuple[Tensor, Tensor]:
+    """Each class's flow on its own slice of z, of shape (C, n, d)."""
+    parameters = [dict(flow.named_parameters()) for flow in flows]
+    stacked = {name: torch.stack([own[name] for own in parameters]) for name in parameters[0]}
+    moved: tuple[Tensor, Tensor] = torch.vmap(lambda own, x: functional_call(flows[0], own, (x,)))(stacked, z)
+    return moved
 
 
 class GraphPosteriorNetwork(nn.Module):
@@ -78,7 +96,7 @@ class GraphPosteriorNetwork(nn.Module):
         self.hidden = nn.Linear(num_features, hidden_dim)
         self.dropout = nn.Dropout(dropout)
         self.latent = nn.Linear(hidden_dim, latent_dim)
-        self.flows = nn.ModuleList(RadialDensity(latent_dim, num_layers=num_flows) for _ in class_shares)
+        self.flows = RadialDensities(latent_dim, num_classes=len(class_shares), num_layers=num_flows)
         self.diffusion = _APPNP(num_steps, teleport, normalize=False)
         self.register_buffer("class_shares", class_shares)
 
@@ -88,15 +106,13 @@ class GraphPosteriorNetwork(nn.Module):
         return latents
 
     def forward(self, features: Tensor, adjacency: Tensor) -> Tensor:
-        """The Dirichlet parameters α, of shape (n, C)."""
+        """The evidence of each node for each class, diffused, of shape (n, C)."""
         z = self.encode(features)
-        # Recomputed in backward: the flows' intermediates of all classes at once do not fit a large graph.
-        densities = [checkpoint(flow, z, use_reentrant=False) for flow in self.flows]
         scale = 0.5 * z.shape[1] * math.log(4 * math.pi)
-        log_evidence = torch.stack(densities, dim=1) + self.class_shares.log() + scale
+        log_evidence = self.flows(z) + self.class_shares.log() + scale
         evidence = log_evidence.clamp(-LOG_EVIDENCE_BOUND, LOG_EVIDENCE_BOUND).exp()
         diffused: Tensor = self.diffusion(evidence, adjacency)
-        return 1 + diffused
+        return diffused
 
 
 class _APPNP(APPNP):  # type: ignore[misc]
