@@ -14,8 +14,10 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from degem import calibration, model_file, parameters
+from degem.checkpoint import Checkpoints
 from degem.detectors import explanation, notebook
 from degem.detectors.explanation import Explanation
+from degem.detectors.resuming import fit_key
 from degem.detectors.split import TrainingSet, resolve_training_set
 from degem.errors import CalibrationWarning, DegemError, GraphError, NotFittedError
 from degem.graph import Graph, NodeSet, as_graph
@@ -96,6 +98,8 @@ class Detector(ABC):
         calibration_mask: ArrayLike | None = None,
         exposure: NodeSet | None = None,
         on_progress: OnProgress = silent,
+        checkpoint: str | Path | None = None,
+        resume: bool = False,
     ) -> Self:
         """Learn what in-distribution nodes of ``graph`` look like, and calibrate on held-out ones.
 
@@ -107,6 +111,8 @@ class Detector(ABC):
             calibration_mask: ID nodes held out for p-values. Default: the graph's ``val`` mask, else a seeded 10 %.
             exposure: Nodes known to be OOD, for the methods that need such.
             on_progress: Told where the work stands.
+            checkpoint: A folder for checkpoints while the fit runs, of methods that write such; removed at its end.
+            resume: Go on from the checkpoints of an interrupted fit; the result is the same as without interruption.
         """
         parameters.check(self)
         graph = as_graph(graph)
@@ -117,6 +123,9 @@ class Detector(ABC):
             raise GraphError(f"{type(self).__name__} needs labelled nodes to train on, and the graph has none there")
         if self.needs_exposure and exposure is None:
             raise DegemError(f"{type(self).__name__} needs nodes known to be OOD: pass exposure=NodeSet(graph, nodes)")
+        if checkpoint is not None:
+            checkpoints = Checkpoints(checkpoint, fit_key(self, training), resume=resume)
+            training = dataclasses.replace(training, checkpoints=checkpoints)
         self.num_features_ = graph.num_features
         self.feature_names_ = graph.feature_names
         self.classes_ = classes
@@ -127,6 +136,8 @@ class Detector(ABC):
         self.calibration_scores_ = self._scored(graph).scores[held_out]
         self.calibration_degrees_ = graph.degrees[held_out]
         on_progress(Progress("calibrate", 1, 1))
+        if training.checkpoints is not None:
+            training.checkpoints.remove()
         return self
 
     # -- scoring -----------------------------------------------------------------------------------------------
