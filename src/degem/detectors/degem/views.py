@@ -41,7 +41,8 @@ class Views:
         device: str,
     ) -> None:
         self.adjacency, self.num_hops, self.self_weight = adjacency, num_hops, self_weight
-        self.contrast, self.refresh_every, self.rng, self.device = contrast, refresh_every, rng, device
+        self.contrast, self.refresh_every, self.device = contrast, refresh_every, device
+        self.entropy, self.round = int(rng.integers(1 << 62)), -1
         self.hops = hop_features(adjacency, x, num_hops, self_weight=self_weight)
         self.copies: list[NDArray[np.float32]] = []
 
@@ -59,22 +60,24 @@ class Views:
         return self._gather(self.copies[copy], nodes)
 
     def refresh(self, step: int) -> None:
-        """Make the copies anew if it is time."""
-        if step % self.refresh_every:
+        """Make the copies anew if it is time. They depend on the step alone, so a resumed run has the same."""
+        if step // self.refresh_every == self.round:
             return
+        self.round = step // self.refresh_every
+        rng = np.random.default_rng([self.entropy, self.round])
         if self.contrast == "dgi":
-            corrupted = self.hops[0][self.rng.permutation(self.num_nodes)]
+            corrupted = self.hops[0][rng.permutation(self.num_nodes)]
             self.copies = [self._propagated(self.adjacency, corrupted)]
         elif self.contrast == "grace":
-            self.copies = [self._augmented() for _ in range(2)]
+            self.copies = [self._augmented(rng) for _ in range(2)]
 
-    def _augmented(self) -> NDArray[np.float32]:
+    def _augmented(self, rng: np.random.Generator) -> NDArray[np.float32]:
         """A view of GRACE: some edges dropped, some feature columns masked."""
         upper = sp.triu(self.adjacency, format="coo")
-        kept = self.rng.random(upper.nnz) >= GRACE_EDGE_DROP
+        kept = rng.random(upper.nnz) >= GRACE_EDGE_DROP
         row, column = upper.row[kept], upper.col[kept]
         half = sp.coo_array((upper.data[kept], (row, column)), shape=upper.shape)
-        mask = (self.rng.random(self.hops.shape[2]) >= GRACE_FEATURE_MASK).astype(np.float32)
+        mask = (rng.random(self.hops.shape[2]) >= GRACE_FEATURE_MASK).astype(np.float32)
         return self._propagated(sp.csr_array(half + half.T), self.hops[0] * mask)
 
     def _propagated(self, adjacency: sp.csr_array, x: NDArray[np.float32]) -> NDArray[np.float32]:
