@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from degem.errors import GraphError, ParameterError
+from degem.errors import CalibrationWarning, GraphError, GraphNotice, ParameterError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -128,8 +128,10 @@ def open_graph(
         chosen = chosen or list(features or [])
         kept = list(dict.fromkeys([*kept, *(column for column in needed if column)]))
     elif not path.exists() and path.name == name and not path.suffix:
-        from degem.data.datasets import load_dataset
+        from degem.data.datasets import ALIASES, DATASETS, load_dataset
 
+        if name.lower() not in {*DATASETS, *ALIASES}:
+            raise GraphError(f"{name} is neither a folder or file nor a dataset: degem datasets lists the datasets")
         if columns != Columns():
             raise ParameterError(f"{name}: columns are chosen in folders of tables only, a dataset has its own")
         return load_dataset(name)
@@ -237,5 +239,7 @@ def one_line_warnings() -> Iterator[None]:
         print(f"degem: note: {one_line(message)}", file=sys.stderr)
 
     with warnings.catch_warnings():
+        for ours in (GraphNotice, CalibrationWarning):
+            warnings.simplefilter("always", ours)
         warnings.showwarning = show
         yield

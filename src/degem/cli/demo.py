@@ -7,17 +7,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from degem.cli.common import AsJson, Seed, Threads, prepare_machine, print_json, write_table
+from degem.cli.common import AsJson, Seed, Threads, prepare_machine, print_json, replaced_file, write_table
 from degem.cli.evaluate import judged, measured
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from degem import Detector, Graph
 
 BESIDE = ("msp", "energy", "gnnsafe")
+SMALL: dict[str, Any] = {"latent_dim": 128, "num_epochs": 100}  # seconds instead of minutes
 
 
 def demo(
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where graphs, models and scores go.")] = Path("demo"),
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where graphs, models, scores and reports go.")] = Path(
+        "demo"
+    ),
     seed: Seed = 0,
     threads: Threads = None,
     as_json: AsJson = False,
@@ -35,11 +40,8 @@ def demo(
     prepare_machine(threads, None)
     rows = []
     for name, graph in {"digits": digits_graph(seed=seed), "heterophilic": heterophilic_graph(seed=seed)}.items():
-        small = DeGEM(seed=seed, latent_dim=128, num_epochs=100)  # seconds instead of minutes
-        rows.append(_run(small, graph, name, out / name))
-        rows += [
-            _run(Detector.registry[other](seed=seed), graph, name) for other in BESIDE if other in Detector.registry
-        ]
+        rows.append(_run(DeGEM(seed=seed, **SMALL), graph, name, out / name))
+        rows += [_run(Detector.registry[other](seed=seed), graph, name) for other in BESIDE]
     if as_json:
         print_json(rows)
     else:
@@ -49,18 +51,26 @@ def demo(
 def _run(detector: Detector, graph: Graph, name: str, folder: Path | None = None) -> dict[str, Any]:
     """Fit a detector, judge it, and leave all there is to see in ``folder``."""
     from degem.cli.progress import progress_bar
-    from degem.data.archives import write_npz
 
     with progress_bar() as on_progress:
         detector.fit(graph, on_progress=on_progress)
     table = detector.score_table(graph)
     is_ood = graph.columns["is_ood"]
     if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_npz(graph, folder / "graph.npz")
-        detector.save(folder / "model")
-        write_table(table.assign(truth=is_ood), folder / "scores.parquet")
+        _write(folder, graph, detector, table)
     return {"graph": name, "method": detector.name, **measured(table, graph, judged(graph, is_ood), is_ood)}
+
+
+def _write(folder: Path, graph: Graph, detector: Detector, table: pd.DataFrame) -> None:
+    from degem.data.archives import write_npz
+    from degem.report import write_report
+
+    folder.mkdir(parents=True, exist_ok=True)
+    write_npz(graph, folder / "graph.npz")
+    detector.save(folder / "model")
+    write_table(table, folder / "scores.parquet")
+    with replaced_file(folder / "report.html") as staging:
+        write_report(detector, graph, staging, is_ood=graph.columns["is_ood"], reference=graph)
 
 
 def _print(rows: list[dict[str, Any]], out: Path) -> None:
@@ -76,7 +86,9 @@ def _print(rows: list[dict[str, Any]], out: Path) -> None:
         "flagged_ood": "OOD flagged ↑",
         "flagged_id": "ID flagged ≤ 5",
     }
-    table = Table("graph", "method", title="In percent; OOD is the class to find", title_justify="left", box=SIMPLE)
+    table = Table(title="In percent; OOD is the class to find", title_justify="left", box=SIMPLE)
+    for heading in ("graph", "method"):
+        table.add_column(heading, no_wrap=True)
     for heading in columns.values():
         table.add_column(heading, justify="right")
     for before, row in zip([None, *rows], rows, strict=False):
@@ -85,4 +97,4 @@ def _print(rows: list[dict[str, Any]], out: Path) -> None:
         table.add_row(row["graph"], row["method"], *(f"{100 * row[column]:.1f}" for column in columns))
     console = Console()
     console.print(table)
-    console.print(f"Graphs, models and scores are in {out}/: look at {out}/digits/scores.parquet")
+    console.print(f"Look at {out}/digits/report.html; graphs, models and scores are beside it.", soft_wrap=True)

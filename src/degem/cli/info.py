@@ -22,8 +22,8 @@ def info(model: ModelArgument, as_json: AsJson = False) -> None:
         "classes": about["class_names"] or about["classes"],
         "training_nodes": about["num_training_nodes"],
         "calibration_nodes": len(state["calibration.scores"]),
-        "steps": max((len(curve) for curve in about["history"].values()), default=0),
-        "tensors": sum(tensor.numel() for name, tensor in state.items() if name.startswith("model.")),
+        "training_steps": max((len(curve) for curve in about["history"].values()), default=0),
+        "weights": sum(tensor.numel() for name, tensor in state.items() if name.startswith("model.")),
         "versions": about["versions"],
         "format_version": about["format_version"],
     }
@@ -39,7 +39,7 @@ def _print(document: dict[str, Any]) -> None:
 
     table = Table("", "", show_header=False, box=None)
     for name, value in _flat(document):
-        table.add_row(name.replace("_", " "), value)
+        table.add_row(name, value)
     Console().print(table)
 
 

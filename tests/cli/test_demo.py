@@ -1,0 +1,22 @@
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+
+from degem.cli import demo
+
+
+def test_demo_leaves_all_there_is_to_see(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(demo, "SMALL", {"latent_dim": 8, "num_epochs": 1})
+    monkeypatch.setattr(demo, "BESIDE", ("norm",))
+    outcome = run("demo", "--out", tmp_path / "demo")
+    assert outcome.code == 0, outcome.err
+    assert "AUROC" in outcome.out
+    assert "heterophilic" in outcome.out
+    for graph, nodes in {"digits": 1797, "heterophilic": 1500}.items():
+        folder = tmp_path / "demo" / graph
+        assert len(pd.read_parquet(folder / "scores.parquet")) == nodes
+        assert "<html" in (folder / "report.html").read_text()[:500]
+        told = run("evaluate", folder / "model", folder / "graph.npz", "--ood", "is_ood", "--json")
+        assert json.loads(told.out)["ood_nodes"] > 400

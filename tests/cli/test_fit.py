@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from degem import DeGEM
+
+QUICK = ["--set", "num_epochs=2", "--set", "latent_dim=8"]
+
+
+def test_fit_from_a_folder(run, folder, tmp_path):
+    out = tmp_path / "model"
+    outcome = run(
+        "fit", folder, "--out", out, "--label-column", "topic", "--keep-columns", "strange", *QUICK,
+        "--set", "langevin.num_steps=3", "--seed", 5, "--json",
+    )  # fmt: skip
+    assert outcome.code == 0, outcome.err
+    told = json.loads(outcome.out)
+    assert told | {"seconds": 0} == {
+        "model": str(out), "method": "degem", "nodes": 120, "training_nodes": 72, "calibration_nodes": 8,
+        "classes": 2, "seconds": 0,
+    }  # fmt: skip
+    loaded = DeGEM.load(out)
+    assert (loaded.num_epochs, loaded.langevin.num_steps, loaded.seed) == (2, 3, 5)
+    assert loaded.feature_names_ == tuple(f"x{column}" for column in range(12))
+
+
+def test_notices_are_one_line_each(run, folder, tmp_path):
+    edges = folder / "edges.csv"
+    edges.write_text(edges.read_text() + "n0,n0\n")
+    columns = ["--label-column", "topic", "--keep-columns", "strange"]
+    outcome = run("fit", folder, "--out", tmp_path / "m", *columns, *QUICK)
+    assert "degem: note: 1 self-loops dropped" in outcome.err
+    assert all(line.startswith("degem: note: ") for line in outcome.err.splitlines())
+    assert "fitted on 72 nodes" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--set", "num_hop=3"], "did you mean 'num_hops'?"),
+        (["--set", "num_hops=0"], "greater than or equal to 1"),
+        (["--set", "num_hops"], "write it as name=value"),
+        (["--method", "magic"], "there is no method 'magic': choose from"),
+        (["--device", "quantum"], "choose cpu, cuda or cuda:N"),
+        (["--label-column", "nothing"], "'nothing'"),
+        (["--method", "oe", "--exposure", "topic", "--label-column", "topic"], "topic"),
+    ],
+)
+def test_a_mistake_is_one_line_and_leaves_nothing(run, folder, tmp_path, words, reason):
+    outcome = run("fit", folder, "--out", tmp_path / "model", *words)
+    assert outcome.code == 2
+    assert outcome.err.count("\n") == 1
+    assert reason in outcome.err
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_foreign_target_is_refused_before_the_work(run, tmp_path):
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "file").touch()
+    outcome = run("fit", "no-such-graph/", "--out", tmp_path / "precious")
+    assert outcome.code == 2
+    assert "is not a model folder" in outcome.err
+
+
+def test_exposure_comes_from_a_column(run, folder, tmp_path):
+    columns = ["--label-column", "topic", "--exposure", "strange"]
+    outcome = run("fit", folder, "--out", tmp_path / "m", "--method", "oe", *columns, "--set", "num_epochs=2", "--json")
+    assert outcome.code == 0, outcome.err
+    assert json.loads(outcome.out)["method"] == "oe"

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from degem import Detector, read_graph
+from degem.data.archives import write_npz
+
+COLUMNS = ["node_id", "score", "p_value", "is_ood", "predicted_class", "class_probability"]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_scores_are_those_of_python(run, model, folder, tmp_path, suffix):
+    out = tmp_path / f"scores{suffix}"
+    outcome = run("score", model, folder, "--out", out, "--alpha", 0.2, "--json")
+    assert outcome.code == 0, outcome.err
+    table = pd.read_csv(out) if suffix == ".csv" else pd.read_parquet(out)
+    assert list(table.columns) == COLUMNS
+    detector = Detector.load(model)
+    names = detector.feature_names_
+    graph = read_graph(folder, feature_columns=names)
+    np.testing.assert_allclose(table["score"], detector.decision_function(graph), rtol=1e-12)
+    np.testing.assert_array_equal(table["is_ood"], detector.predict(graph, alpha=0.2))
+    np.testing.assert_array_equal(table["predicted_class"], detector.predict_class(graph))
+    assert list(table["node_id"][:2]) == ["n0", "n1"]
+    assert json.loads(outcome.out) == {"scores": str(out), "nodes": 120, "flagged": int(table["is_ood"].sum())}
+
+
+def test_one_pass_over_the_graph(run, model, folder, tmp_path, monkeypatch):
+    kind = type(Detector.load(model))
+    calls = []
+    score = kind._score
+    monkeypatch.setattr(kind, "_score", lambda self, graph: calls.append(1) or score(self, graph))
+    assert run("score", model, folder, "--out", tmp_path / "s.csv").code == 0
+    assert len(calls) == 1
+
+
+def test_a_false_discovery_rate_instead(run, model, folder, tmp_path):
+    outcome = run("score", model, folder, "--out", tmp_path / "s.csv", "--fdr", 0.9, "--by-degree")
+    assert outcome.code == 0
+    assert "at a false discovery rate of 0.9" in outcome.out
+
+
+def test_an_unsupported_level_is_noted(run, model, folder, tmp_path):
+    outcome = run("score", model, folder, "--out", tmp_path / "s.csv", "--alpha", 0.01)
+    assert outcome.code == 0
+    assert "degem: note: " in outcome.err
+    assert "hold out at least 99" in outcome.err
+
+
+def test_an_archive_is_a_graph(run, model, small_graph, tmp_path):
+    write_npz(small_graph, tmp_path / "g.npz")
+    assert run("score", model, tmp_path / "g.npz", "--out", tmp_path / "deep" / "s.parquet").code == 0
+    assert len(pd.read_parquet(tmp_path / "deep" / "s.parquet")) == 120
+
+
+@pytest.mark.parametrize(
+    ("graph", "out", "reason"),
+    [
+        ("nowhere", "s.csv", "nowhere is neither a folder or file nor a dataset"),
+        ("nowhere/", "s.csv", "does not exist"),
+        ("nowhere.npz", "s.csv", "nowhere.npz does not exist"),
+        ("nowhere", "s.txt", "a table is written to a .parquet or a .csv file"),
+    ],
+)
+def test_mistakes(run, model, tmp_path, monkeypatch, graph, out, reason):
+    monkeypatch.chdir(tmp_path)
+    outcome = run("score", model, graph, "--out", out)
+    assert outcome.code == 2
+    assert outcome.err.count("\n") == 1
+    assert reason in outcome.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_feature_column_is_named(run, model, folder, tmp_path):
+    nodes = folder / "nodes.csv"
+    nodes.write_text(nodes.read_text().replace("x11", "y11", 1))
+    outcome = run("score", model, folder, "--out", tmp_path / "s.csv")
+    assert outcome.code == 2
+    assert "'x11'" in outcome.err

@@ -1,0 +1,108 @@
+"""What the README and the docs tell people to type, typed."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import shlex
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from degem import Detector, Graph
+from degem.cli import main
+from degem.data.archives import write_npz
+from degem.data.demo import digits_graph
+
+ROOT = Path(__file__).parents[1]
+LINK = re.compile(r"\]\((?!https?:)([^)#]+)\)")
+
+
+@pytest.fixture
+def after_demo(tmp_path: Path) -> Path:
+    """A folder in which the demo's graph lies where the demo leaves it."""
+    (tmp_path / "demo" / "digits").mkdir(parents=True)
+    write_npz(digits_graph(), tmp_path / "demo" / "digits" / "graph.npz")
+    return tmp_path
+
+
+def _quickstart(language: str) -> str:
+    """The README's block, with two epochs instead of a hundred."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    found = re.search(rf"<!-- tested: {language} -->\n```\w+\n(.*?)```", readme, re.DOTALL)
+    assert found is not None
+    quick = found[1].replace("num_epochs=100", "num_epochs=2").replace("latent_dim=128", "latent_dim=8")
+    assert quick != found[1]
+    return quick
+
+
+def test_python_quickstart(after_demo, monkeypatch):
+    monkeypatch.chdir(after_demo)
+    names: dict[str, object] = {}
+    exec(compile(_quickstart("python"), "README.md", "exec"), names)
+    table = names["table"]
+    assert isinstance(table, pd.DataFrame)
+    np.testing.assert_array_equal(table["score"], np.asarray(names["scores"]))
+    np.testing.assert_array_equal(table["is_ood"], np.asarray(names["flags"]))
+    same = names["same"]
+    assert isinstance(same, Detector)
+    np.testing.assert_array_equal(same.decision_function(digits_graph()), np.asarray(names["scores"]))
+
+
+def test_shell_quickstart(after_demo, monkeypatch, capsys):
+    monkeypatch.chdir(after_demo)
+    for line in _quickstart("shell").splitlines():
+        command, *words = shlex.split(line)
+        assert command == "degem"
+        with pytest.raises(SystemExit) as stop:
+            main(words)
+        assert not stop.value.code, capsys.readouterr().err
+    assert len(pd.read_parquet("scores.parquet")) == 1797
+    assert "<html" in Path("report.html").read_text(encoding="utf-8")
+    assert "AUROC" in capsys.readouterr().out
+
+
+def _imported(path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, path.stem, module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_method_of_the_docs_works(small_graph: Graph, tmp_path, monkeypatch):
+    monkeypatch.setattr(Detector, "registry", dict(Detector.registry))
+    text = (ROOT / "docs" / "adding-a-method.md").read_text(encoding="utf-8")
+    found = re.search(r"feature_distance.py`:\n\n```python\n(.*?)```", text, re.DOTALL)
+    assert found is not None
+    (tmp_path / "feature_distance.py").write_text(found[1], encoding="utf-8")
+    _imported(tmp_path / "feature_distance.py", monkeypatch)
+    detector = Detector.registry["feature-distance"]().set_params(ridge=0.01).fit(small_graph)
+    far = small_graph.replace(features=np.asarray(small_graph.features) + 10)
+    assert detector.decision_function(far).min() > detector.decision_function(small_graph).max()
+    detector.save(tmp_path / "model")
+    again = Detector.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.decision_function(far), detector.decision_function(far))
+
+
+@pytest.mark.parametrize(
+    "page", ["README.md", "CHANGELOG.md", *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+)
+def test_links_lead_somewhere(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    missing = [target for target in LINK.findall(text) if not (ROOT / page).parent.joinpath(target).exists()]
+    assert missing == []
+
+
+def test_every_public_name_is_there():
+    import degem
+
+    assert all(getattr(degem, name) is not None for name in degem.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        degem.nothing  # noqa: B018
