@@ -1,4 +1,4 @@
-"""Hop features from a file are those from memory, bit by bit, and leave nothing behind."""
+"""Hop features from a file or of a sample are those from memory, bit by bit, and leave nothing behind."""
 
 import tempfile
 from pathlib import Path
@@ -8,10 +8,12 @@ import pytest
 
 from degem import Graph
 from degem.ops import hop_store
-from degem.ops.hop_store import HopStore
+from degem.ops.hop_store import HopSource, HopStore
 from degem.ops.propagation import hop_features
 
-ALL = 120 * 12 * 4 * 4  # bytes of three hops of the small graph
+HOPS = (0, 1, 4)
+ALL = 4 * 3 * 120 * 12  # bytes of the wanted hops of the small graph
+BUDGETS = {"memory": ALL, "file": ALL - 1, "five-columns": 5 * 8 * 120, "one-column": 1}
 
 
 @pytest.fixture(autouse=True)
@@ -19,32 +21,40 @@ def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hop_store, "BLOCK", 50)
 
 
-def store_of(graph: Graph, budget_bytes: float) -> HopStore:
+def source_of(graph: Graph, budget_bytes: float) -> HopSource:
     x = np.asarray(graph.features)
-    return HopStore(
-        graph.adjacency,
-        lambda start, stop: x[start:stop],
-        x.shape[1],
-        3,
-        self_weight=0.5,
-        memory_budget=budget_bytes / 2**20,
+    return HopSource(
+        graph.adjacency, lambda rows, columns: x[rows, columns], 12, HOPS, 0.5, memory_budget=budget_bytes / 2**20
     )
 
 
-@pytest.mark.parametrize("budget", [ALL, ALL - 1, 5 * 120 * 4, 1], ids=["memory", "file", "column-blocks", "columns"])
+def expected_hops(graph: Graph, order: np.ndarray | slice = slice(None)) -> np.ndarray:
+    return hop_features(graph.adjacency, np.asarray(graph.features)[order], 4, self_weight=0.5)[list(HOPS)]
+
+
+@pytest.mark.parametrize("budget", BUDGETS.values(), ids=BUDGETS)
 def test_every_home_holds_the_same_bits(small_graph: Graph, budget: int) -> None:
-    expected = hop_features(small_graph.adjacency, np.asarray(small_graph.features), 3, self_weight=0.5)
-    with store_of(small_graph, budget) as store:
+    expected = expected_hops(small_graph)
+    with HopStore(source_of(small_graph, budget)) as store:
         assert store.on_disk == (budget < ALL)
         np.testing.assert_array_equal(store.hops, expected)
-        nodes = np.array([7, 3, 119, 3])
-        np.testing.assert_array_equal(store.rows(nodes), expected[:, nodes])
+        starts = []
         for start, block in store.blocks(33):
             np.testing.assert_array_equal(block, expected[:, start : start + 33])
+            starts.append(start)
+        assert starts == [0, 33, 66, 99]
+
+
+@pytest.mark.parametrize("budget", BUDGETS.values(), ids=BUDGETS)
+def test_a_sample_has_the_rows_of_the_whole(small_graph: Graph, budget: int) -> None:
+    source, nodes = source_of(small_graph, budget), np.array([7, 3, 119, 3])
+    np.testing.assert_array_equal(source.sample(nodes), expected_hops(small_graph)[:, nodes])
+    order = np.random.default_rng(0).permutation(120)
+    np.testing.assert_array_equal(source.sample(nodes, order), expected_hops(small_graph, order)[:, nodes])
 
 
 def test_an_interrupted_run_leaves_no_file(small_graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with pytest.raises(KeyboardInterrupt), store_of(small_graph, 1):
+    with pytest.raises(KeyboardInterrupt), HopStore(source_of(small_graph, 1)):
         raise KeyboardInterrupt
     assert list(tmp_path.iterdir()) == []

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from degem.ops.propagation import hop_features, propagate, propagated_blocks
+from degem.ops.propagation import hop_features, propagate
 
 
 def random_adjacency(num_nodes: int, seed: int) -> sp.csr_array:
@@ -54,14 +54,3 @@ def test_input_is_left_as_it_was() -> None:
     adjacency, x = random_adjacency(10, seed=5), np.ones((10, 2), dtype=np.float32)
     propagate(adjacency, x, self_weight=1.0)
     np.testing.assert_array_equal(x, 1)
-
-
-def test_blocks_of_rows_join_to_the_whole() -> None:
-    adjacency = random_adjacency(50, seed=6)
-    x = np.random.default_rng(7).standard_normal((50, 3)).astype(np.float32)
-    whole = propagate(adjacency, x, self_weight=0.5)
-    starts = []
-    for start, block in propagated_blocks(adjacency, x, self_weight=0.5, block_rows=16):
-        np.testing.assert_array_equal(block, whole[start : start + len(block)])
-        starts.append(start)
-    assert starts == [0, 16, 32, 48]

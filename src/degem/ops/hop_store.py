@@ -1,9 +1,11 @@
-"""Hop features of a whole graph: in memory while they fit a budget, else in one temporary file."""
+"""Hop features of graphs of any size: of a sample of nodes, or of all of them in memory or in a temporary file."""
 
 from __future__ import annotations
 
+import math
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
@@ -12,68 +14,120 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from degem.ops.mapped import default_budget, release
-from degem.ops.propagation import hop_features, propagated_blocks
+from degem.ops.propagation import propagate
 
 BLOCK = 1 << 16
 
 
-class HopStore:
-    r"""The hop features :math:`X^{(0)}, …, X^{(L)}`, of shape :math:`(L+1, n, r)`, made when it is made.
-
-    Both homes hold the same bits. The file has no name: it is gone when the store is closed or the process ends, in
-    whatever way. It lies in the folder for temporary files, which the environment variable ``TMPDIR`` chooses.
+@dataclass(frozen=True)
+class HopSource:
+    r"""What is propagated over which graph, and which hops of it are wanted.
 
     Arguments:
         adjacency: The adjacency :math:`A`.
-        rows_of: Rows ``start`` to ``stop`` of :math:`X^{(0)}`, of shape (stop − start, r); asked for once, in order.
-        width: The number of columns :math:`r`.
-        num_hops: The number of hops :math:`L`.
+        block: Some rows and columns of :math:`X^{(0)}`, as a float32 array; both are given as slices.
+        width: The number of columns :math:`r` of :math:`X^{(0)}`.
+        hops: The hops :math:`\ell` wanted, in ascending order.
         self_weight: The weight :math:`\beta` of the node itself.
         memory_budget: MiB that hop features may take in memory; default: 40 % of what is free.
 
     Example:
         >>> pair = sp.csr_array(np.array([[0, 1], [1, 0]], dtype=np.float32))
         >>> x = np.array([[1.0], [0.0]], dtype=np.float32)
-        >>> with HopStore(pair, lambda start, stop: x[start:stop], 1, 2, self_weight=0.0) as hops:
-        ...     hops.rows(np.array([0]))[:, 0, 0], hops.on_disk
-        (array([1., 0., 1.], dtype=float32), False)
+        >>> source = HopSource(pair, lambda rows, columns: x[rows, columns], width=1, hops=(0, 2, 3))
+        >>> source.sample(np.array([0]))[:, 0, 0]
+        array([1., 1., 0.], dtype=float32)
     """
 
-    def __init__(
-        self,
-        adjacency: sp.csr_array,
-        rows_of: Callable[[int, int], NDArray[np.float32]],
-        width: int,
-        num_hops: int,
-        *,
-        self_weight: float,
-        memory_budget: float | None = None,
-    ) -> None:
-        budget = 2**20 * (default_budget() if memory_budget is None else memory_budget)
-        self.shape = (num_hops + 1, adjacency.shape[0], width)
-        size = 4 * int(np.prod(self.shape, dtype=np.int64))
-        self.on_disk = size > budget
-        self.hops = _nameless_map(self.shape) if self.on_disk else np.empty(self.shape, dtype=np.float32)
-        for start, stop in self._spans(BLOCK):
-            self.hops[0, start:stop] = rows_of(start, stop)
-            release(self.hops)
-        if self.on_disk:
-            columns = max(1, min(width, int(budget // (4 * self.shape[1]))))
-            for first in range(0, width, columns):
-                self._propagate_columns(adjacency, slice(first, first + columns), self_weight)
-        else:
-            hop_features(adjacency, self.hops[0], num_hops, self_weight=self_weight, out=self.hops)
+    adjacency: sp.csr_array
+    block: Callable[[slice, slice], NDArray[np.float32]]
+    width: int
+    hops: Sequence[int]
+    self_weight: float = 0.0
+    memory_budget: float | None = None
 
-    def rows(self, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Hop features of some nodes, of shape (L + 1, len(nodes), r)."""
-        found: NDArray[np.float32] = np.take(self.hops, nodes, axis=1)
-        release(self.hops)
+    @property
+    def num_nodes(self) -> int:
+        """The number of nodes n."""
+        return int(self.adjacency.shape[0])
+
+    @property
+    def budget_bytes(self) -> float:
+        """The memory budget in bytes."""
+        return 2**20 * (default_budget() if self.memory_budget is None else self.memory_budget)
+
+    def sample(self, nodes: NDArray[np.int64], permutation: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
+        """Hop features of some nodes, of shape (hops, len(nodes), r).
+
+        Arguments:
+            nodes: The nodes.
+            permutation: If given, the rows of :math:`X^{(0)}` are reordered by it first: a corrupted graph.
+        """
+        found = np.empty((len(self.hops), len(nodes), self.width), dtype=np.float32)
+        for place, columns, values in self.walk(permutation):
+            found[place, :, columns] = values[nodes]
         return found
 
+    def walk(self, permutation: NDArray[np.int64] | None = None) -> Iterator[tuple[int, slice, NDArray[np.float32]]]:
+        """Every wanted hop, as many columns at a time as the budget allows: place of the hop, columns, their values.
+
+        The values, of shape (n, columns), are overwritten by the next ones.
+        """
+        at_once = max(1, min(self.width, int(self.budget_bytes // (8 * self.num_nodes))))
+        at_once = math.ceil(self.width / math.ceil(self.width / at_once))
+        for first in range(0, self.width, at_once):
+            columns = slice(first, min(first + at_once, self.width))
+            yield from ((place, columns, values) for place, values in self._walk_columns(columns, permutation))
+
+    def _walk_columns(
+        self, columns: slice, permutation: NDArray[np.int64] | None
+    ) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        current = np.empty((self.num_nodes, columns.stop - columns.start), dtype=np.float32)
+        for rows in _spans(self.num_nodes, BLOCK):
+            current[rows] = self.block(rows, columns)
+        spare = np.empty_like(current)
+        if permutation is not None:
+            np.take(current, permutation, axis=0, out=spare, mode="clip")  # the default mode makes a copy
+            current, spare = spare, current
+        for hop in range(self.hops[-1] + 1):
+            if hop:
+                propagate(self.adjacency, current, self_weight=self.self_weight, out=spare)
+                current, spare = spare, current
+            if hop in self.hops:
+                yield self.hops.index(hop), current
+
+
+class HopStore:
+    """The wanted hop features of every node, of shape (hops, n, r): in memory, or in a file beyond the budget.
+
+    Both homes hold the same bits. The file has no name: it is gone when the store is closed or the process ends, in
+    whatever way. It lies in the folder for temporary files, which the environment variable ``TMPDIR`` chooses.
+
+    Arguments:
+        source: What is propagated.
+
+    Example:
+        >>> pair = sp.csr_array(np.array([[0, 1], [1, 0]], dtype=np.float32))
+        >>> x = np.array([[1.0], [0.0]], dtype=np.float32)
+        >>> source = HopSource(pair, lambda rows, columns: x[rows, columns], width=1, hops=(0, 2, 3))
+        >>> with HopStore(source) as store:
+        ...     [block[:, 0, 0] for _, block in store.blocks(1)], store.on_disk
+        ([array([1., 1., 0.], dtype=float32), array([0., 0., 1.], dtype=float32)], False)
+    """
+
+    def __init__(self, source: HopSource) -> None:
+        self.shape = (len(source.hops), source.num_nodes, source.width)
+        self.on_disk = 4 * math.prod(self.shape) > source.budget_bytes
+        self.hops = _nameless_map(self.shape) if self.on_disk else np.empty(self.shape, dtype=np.float32)
+        for place, columns, values in source.walk():
+            for rows in _spans(source.num_nodes, BLOCK):
+                self.hops[place, rows, columns] = values[rows]
+                release(self.hops)
+
     def blocks(self, block_rows: int = BLOCK) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """Every node's hop features in order: pairs of the first node and an array of shape (L + 1, block, r)."""
-        for start, stop in self._spans(block_rows):
-            yield start, np.ascontiguousarray(self.hops[:, start:stop])
+        """Every node's hop features in order: pairs of the first node and an array of shape (hops, block, r)."""
+        for rows in _spans(self.shape[1], block_rows):
+            yield rows.start, np.ascontiguousarray(self.hops[:, rows])
             release(self.hops)
 
     def close(self) -> None:
@@ -88,27 +142,10 @@ class HopStore:
     ) -> None:
         self.close()
 
-    def _propagate_columns(self, adjacency: sp.csr_array, columns: slice, self_weight: float) -> None:
-        """Some columns of every hop: one hop in memory at a time, the next one written a block of rows at a time."""
-        current = self._load(0, columns)
-        for hop in range(1, self.shape[0]):
-            for start, block in propagated_blocks(adjacency, current, self_weight=self_weight, block_rows=BLOCK):
-                self.hops[hop, start : start + len(block), columns] = block
-                release(self.hops)
-            if hop + 1 < self.shape[0]:
-                self._load(hop, columns, out=current)
 
-    def _load(self, hop: int, columns: slice, out: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
-        width = len(range(*columns.indices(self.shape[2])))
-        loaded = np.empty((self.shape[1], width), dtype=np.float32) if out is None else out
-        for start, stop in self._spans(BLOCK):
-            loaded[start:stop] = self.hops[hop, start:stop, columns]
-            release(self.hops)
-        return loaded
-
-    def _spans(self, block_rows: int) -> Iterator[tuple[int, int]]:
-        for start in range(0, self.shape[1], block_rows):
-            yield start, min(start + block_rows, self.shape[1])
+def _spans(num_rows: int, block_rows: int) -> Iterator[slice]:
+    for start in range(0, num_rows, block_rows):
+        yield slice(start, min(start + block_rows, num_rows))
 
 
 def _nameless_map(shape: tuple[int, int, int]) -> NDArray[np.float32]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numba
@@ -35,52 +34,11 @@ def propagate(
         array([0.70710677, 0.5       , 0.70710677], dtype=float32)
     """
     out = np.empty_like(x) if out is None else out
-    propagate_rows(adjacency, _root_inverse_degrees(adjacency), x, 0, out, self_weight=self_weight)
-    return out
-
-
-def propagated_blocks(
-    adjacency: sp.csr_array, x: NDArray[np.float32], *, self_weight: float, block_rows: int
-) -> Iterator[tuple[int, NDArray[np.float32]]]:
-    """One hop, a block of rows at a time: pairs of the first row and the block, for results that memory cannot hold.
-
-    Arguments:
-        adjacency: The adjacency :math:`A`.
-        x: Node values of shape :math:`(n, r)`, C-contiguous.
-        self_weight: The weight :math:`\beta` of the node itself.
-        block_rows: Rows in a block. Each block is overwritten by the next.
-
-    Example:
-        >>> pair = sp.csr_array(np.array([[0, 1], [1, 0]], dtype=np.float32))
-        >>> x = np.array([[1.0], [2.0]], dtype=np.float32)
-        >>> [(start, float(block[0, 0])) for start, block in propagated_blocks(pair, x, self_weight=0.0, block_rows=1)]
-        [(0, 2.0), (1, 1.0)]
-    """
-    scale = _root_inverse_degrees(adjacency)
-    buffer = np.empty((min(block_rows, len(x)), x.shape[1]), dtype=np.float32)
-    for start in range(0, len(x), block_rows):
-        block = buffer[: min(block_rows, len(x) - start)]
-        propagate_rows(adjacency, scale, x, start, block, self_weight=self_weight)
-        yield start, block
-
-
-def propagate_rows(
-    adjacency: sp.csr_array,
-    scale: NDArray[np.float32],
-    x: NDArray[np.float32],
-    start: int,
-    out: NDArray[np.float32],
-    *,
-    self_weight: float,
-) -> None:
-    """Write the rows of :math:`S x` from ``start`` on into ``out``, as many as it has."""
-    numba.set_num_threads(min(torch.get_num_threads(), numba.config.NUMBA_NUM_THREADS))
-    _weighted_sum(adjacency.indptr, adjacency.indices, scale, np.float32(self_weight), x, start, out)
-
-
-def _root_inverse_degrees(adjacency: sp.csr_array) -> NDArray[np.float32]:
     degrees = np.diff(adjacency.indptr)
-    return np.where(degrees > 0, 1 / np.sqrt(np.maximum(degrees, 1, dtype=np.float32)), np.float32(0))
+    scale = np.where(degrees > 0, 1 / np.sqrt(np.maximum(degrees, 1, dtype=np.float32)), np.float32(0))
+    numba.set_num_threads(min(torch.get_num_threads(), numba.config.NUMBA_NUM_THREADS))
+    _weighted_sum(adjacency.indptr, adjacency.indices, scale, np.float32(self_weight), x, out)
+    return out
 
 
 def hop_features(
@@ -113,24 +71,23 @@ def hop_features(
 
 
 @numba.njit(parallel=True, cache=True, fastmath=True)  # type: ignore[untyped-decorator]
-def _weighted_sum(indptr: Any, indices: Any, scale: Any, self_weight: Any, x: Any, start: Any, out: Any) -> None:
+def _weighted_sum(indptr: Any, indices: Any, scale: Any, self_weight: Any, x: Any, out: Any) -> None:
     # Four neighbours at a time: a row of the result is loaded and stored a quarter as often.
     width = x.shape[1]
-    for place in numba.prange(out.shape[0]):
-        row = start + place
+    for row in numba.prange(x.shape[0]):
         for c in range(width):
-            out[place, c] = self_weight * x[row, c]
+            out[row, c] = self_weight * x[row, c]
         entry, end = indptr[row], indptr[row + 1]
         while entry + 3 < end:
             i, j, k, m = indices[entry], indices[entry + 1], indices[entry + 2], indices[entry + 3]
             p, q = scale[row] * scale[i], scale[row] * scale[j]
             u, v = scale[row] * scale[k], scale[row] * scale[m]
             for c in range(width):
-                out[place, c] += (p * x[i, c] + q * x[j, c]) + (u * x[k, c] + v * x[m, c])
+                out[row, c] += (p * x[i, c] + q * x[j, c]) + (u * x[k, c] + v * x[m, c])
             entry += 4
         while entry < end:
             i = indices[entry]
             p = scale[row] * scale[i]
             for c in range(width):
-                out[place, c] += p * x[i, c]
+                out[row, c] += p * x[i, c]
             entry += 1
