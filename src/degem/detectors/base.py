@@ -88,6 +88,10 @@ class Detector(ABC):
         """Latents of every node, for methods that have some."""
         raise DegemError(f"{type(self).__name__} has no latents to embed")
 
+    def _embed_some(self, graph: Graph, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Latents of some nodes, for methods that can do with less than all of them."""
+        return self._embed(graph)[nodes]
+
     # -- fitting -----------------------------------------------------------------------------------------------
 
     def fit(
@@ -158,9 +162,11 @@ class Detector(ABC):
         best = np.asarray(self.classes_)[self.predict_proba(graph).argmax(axis=1)]
         return np.asarray(best, dtype=np.int64)
 
-    def embed(self, graph: Any) -> NDArray[np.float32]:
-        """The latent of each node, of shape (n, d)."""
-        return np.asarray(self._embed(self._checked(graph)), dtype=np.float32)
+    def embed(self, graph: Any, *, nodes: ArrayLike | None = None) -> NDArray[np.float32]:
+        """The latent of each node, of shape (n, d); with ``nodes`` of these only."""
+        graph = self._checked(graph)
+        latents = self._embed(graph) if nodes is None else self._embed_some(graph, np.asarray(nodes, dtype=np.int64))
+        return np.asarray(latents, dtype=np.float32)
 
     def p_values(self, graph: Any, *, by_degree: bool = False) -> NDArray[np.float64]:
         """Conformal p-values: how often a held-out ID node scores at least as high.

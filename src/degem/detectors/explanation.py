@@ -296,7 +296,7 @@ def _nearest(detector: Detector, graph: Graph, rows: NDArray[np.int64], referenc
     pool = np.flatnonzero(known)
     if len(pool) > MAX_REFERENCE_NODES:
         pool = np.sort(np.random.default_rng(detector.seed).choice(pool, MAX_REFERENCE_NODES, replace=False))
-    distances = cdist(detector.embed(graph)[rows], detector.embed(reference)[pool])
+    distances = cdist(detector.embed(graph, nodes=rows), detector.embed(reference, nodes=pool))
     if reference is graph:
         distances[rows[:, None] == pool[None, :]] = np.inf
     order = np.argsort(distances, axis=1, kind="stable")[:, :NUM_NEAREST]

@@ -157,7 +157,7 @@ def _map(
         drawn = np.random.default_rng(detector.seed).choice(graph.num_nodes, MAX_MAP_NODES - len(top), replace=False)
         nodes = np.union1d(drawn, top)
         note = f"{len(nodes):,} of {graph.num_nodes:,} nodes: a random sample and the {len(top)} most OOD nodes."
-    points = project(detector.embed(graph)[nodes], projection, detector.seed)
+    points = project(detector.embed(graph, nodes=nodes), projection, detector.seed)
     return {
         "figure": figures.latent_map(points, projection.upper()),
         "note": note,

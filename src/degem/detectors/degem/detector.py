@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -134,11 +135,19 @@ class DeGEM(Detector):
     def _embed(self, graph: Graph) -> NDArray[np.float32]:
         return torch.cat([latents.cpu() for latents in self._latent_blocks(graph)]).numpy()
 
-    def _latent_blocks(self, graph: Graph) -> list[torch.Tensor]:
+    @torch.no_grad()
+    def _embed_some(self, graph: Graph, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
         self.model_.eval()
-        hops = hop_features(graph.adjacency, self._inputs(graph), self.num_hops, self_weight=self.self_weight)
-        starts = range(0, graph.num_nodes, BLOCK)
-        return [self.model_.latents(torch.from_numpy(hops[:, i : i + BLOCK]).to(self.device)) for i in starts]
+        return self.model_.latents(torch.from_numpy(self._hops(graph)[:, nodes]).to(self.device)).cpu().numpy()
+
+    def _latent_blocks(self, graph: Graph) -> Iterator[torch.Tensor]:
+        self.model_.eval()
+        hops = self._hops(graph)
+        for start in range(0, graph.num_nodes, BLOCK):
+            yield self.model_.latents(torch.from_numpy(hops[:, start : start + BLOCK]).to(self.device))
+
+    def _hops(self, graph: Graph) -> NDArray[np.float32]:
+        return hop_features(graph.adjacency, self._inputs(graph), self.num_hops, self_weight=self.self_weight)
 
     def _hop_rows(self, graph: Graph, nodes: NDArray[np.int64]) -> list[torch.Tensor]:
         rows = hop_rows(graph.adjacency, self._scaled(graph), nodes, self.num_hops, self.self_weight)
