@@ -122,7 +122,7 @@ def toy_figure(num_steps: int = TOY_STEPS, seed: int = 0) -> Figure:
         "energy of class logits": toy.density_on_grid(toy.train_logit_energy(num_steps, seed)),
     }
     truth = densities["true density"]
-    figure = Figure(figsize=(9, 3.4), layout="constrained")
+    figure = Figure(figsize=(9, 3.7), layout="constrained")
     for axes, (name, density) in zip(figure.subplots(1, 3), densities.items(), strict=True):
         axes.imshow(density.T, origin="lower", extent=(-toy.EXTENT, toy.EXTENT) * 2, cmap="viridis")
         distance = toy.total_variation(truth, density)

@@ -62,4 +62,7 @@ def published_seconds() -> dict[tuple[str, str], float]:
     """
     table = pd.read_csv(FOLDER / "times.csv")
     rows = table[table["table"] == "training_seconds"].to_dict("records")
-    return {(str(row["name"]).lower(), str(row["dataset"])): float(row["seconds"]) for row in rows}
+    return {
+        (str(row["name"]).lower(), str(row["dataset"])): float(pd.to_numeric(row["seconds"], errors="coerce"))
+        for row in rows
+    }

@@ -1,0 +1,152 @@
+import dataclasses
+import gzip
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from degem.data import datasets
+from degem.data.datasets import DATASETS, describe, load_dataset, missing_file
+from degem.errors import DataNotFoundError, DegemError
+
+HERE = ["cora", "amazon-photo", "twitch-de", "twitch-ru", "chameleon", "actor", "cornell"]
+
+
+@pytest.fixture(autouse=True)
+def private_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DEGEM_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.mark.parametrize("name", HERE)
+def test_real_datasets_have_the_statistics_they_are_listed_with(name: str, data_dir: Path) -> None:
+    about, graph = describe(name), load_dataset(name, data_dir)
+    counts = (graph.num_nodes, graph.num_edges, graph.num_features, graph.num_classes)
+    assert counts == (about.num_nodes, about.num_edges, about.num_features, about.num_classes)
+    assert graph.homophily() == pytest.approx(about.homophily, abs=0.006)
+
+
+def test_cora_keeps_its_public_split(data_dir: Path) -> None:
+    masks = load_dataset("cora", data_dir).masks
+    assert [int(masks[part].sum()) for part in ("train", "val", "test")] == [140, 500, 1000]
+
+
+def test_the_second_load_comes_from_the_cache_and_is_equal(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = load_dataset("cornell", data_dir)
+    monkeypatch.setattr(datasets, "_read", lambda *_: pytest.fail("read again"))
+    second = load_dataset("cornell", data_dir)
+    assert (first.features != second.features).nnz == 0
+    assert (first.adjacency != second.adjacency).nnz == 0
+    np.testing.assert_array_equal(first.labels, second.labels)
+
+
+def test_a_damaged_cache_is_made_again(data_dir: Path, private_cache: Path) -> None:
+    load_dataset("cornell", data_dir)
+    (archive,) = (private_cache / "datasets").iterdir()
+    archive.write_bytes(archive.read_bytes()[:1000])
+    assert load_dataset("cornell", data_dir).num_nodes == 183
+
+
+def test_nothing_is_written_into_the_data_folder(data_dir: Path, tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    folder = root / DATASETS["cornell"].folder
+    folder.mkdir(parents=True)
+    for file in DATASETS["cornell"].files:
+        (folder / file).write_bytes((data_dir / DATASETS["cornell"].folder / file).read_bytes())
+    for path in (folder, folder.parent, root):
+        path.chmod(0o555)
+    before = sorted(root.rglob("*"))
+    load_dataset("cornell", root)
+    assert sorted(root.rglob("*")) == before
+    for path in (root, folder.parent, folder):
+        path.chmod(0o755)
+
+
+def test_a_missing_file_is_named_in_one_line_with_its_folder(tmp_path: Path) -> None:
+    with pytest.raises(DataNotFoundError) as caught:
+        load_dataset("twitch", tmp_path)
+    text = str(caught.value)
+    assert "DE.npz" in text
+    assert str(tmp_path / "Twitch" / "DE" / "raw") in text
+    assert "\n" not in text
+
+
+def test_a_download_that_fails_is_the_same_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: Path) -> None:
+        raise ConnectionError("no route")
+
+    broken = dataclasses.replace(DATASETS["texas"], reader=refuse)
+    monkeypatch.setitem(DATASETS, "texas", broken)
+    with pytest.raises(DataNotFoundError, match=r"out1_node_feature_label\.txt"):
+        load_dataset("texas", tmp_path)
+
+
+def test_the_root_is_the_argument_then_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DEGEM_DATA", str(tmp_path / "env"))
+    assert missing_file("cornell") == tmp_path / "env" / "WebKB/cornell/raw/out1_node_feature_label.txt"
+    given = missing_file("cornell", tmp_path / "given")
+    assert given is not None
+    assert given.is_relative_to(tmp_path / "given")
+
+
+def test_an_unknown_name_lists_the_known_ones() -> None:
+    with pytest.raises(DegemError, match="cora"):
+        describe("corra")
+
+
+def write_ogb(root: Path, *, with_features: bool) -> None:
+    """A graph of five nodes in OGB's raw format."""
+    tables = {
+        "edge": "0,1\n1,2\n2,3\n3,4\n",
+        "num-node-list": "5\n",
+        "num-edge-list": "4\n",
+        "node-label": "0\n1\n0\n1\n2\n",
+        "node_year": "2012\n2015\n2016\n2018\n2020\n",
+    }
+    if with_features:
+        tables["node-feat"] = "".join(f"{row}.5,-1.0\n" for row in range(5))
+    folder = root / "ogbn_arxiv" / "raw"
+    folder.mkdir(parents=True)
+    for name, text in tables.items():
+        with gzip.open(folder / f"{name}.csv.gz", "wt") as file:
+            file.write(text)
+
+
+def test_arxiv_is_read_from_ogbs_raw_files(tmp_path: Path) -> None:
+    write_ogb(tmp_path, with_features=True)
+    graph = load_dataset("arxiv", tmp_path)
+    assert (graph.num_nodes, graph.num_edges, graph.num_features) == (5, 4, 2)
+    np.testing.assert_array_equal(graph.features[:, 0], np.arange(5) + 0.5)
+    np.testing.assert_array_equal(graph.columns["year"], [2012, 2015, 2016, 2018, 2020])
+    np.testing.assert_array_equal(graph.labels, [0, 1, 0, 1, 2])
+
+
+def test_arxiv_without_features_says_which_file_and_the_structural_one_works(tmp_path: Path) -> None:
+    write_ogb(tmp_path, with_features=False)
+    with pytest.raises(DataNotFoundError, match=r"node-feat\.csv\.gz"):
+        load_dataset("arxiv", tmp_path)
+    graph = load_dataset("arxiv-structural", tmp_path)
+    np.testing.assert_allclose(graph.features[:, 0], np.log1p([1, 2, 2, 2, 1]), rtol=1e-6)
+
+
+def test_filtered_graphs_are_read_without_unpickling(tmp_path: Path) -> None:
+    folder = tmp_path / "HeterophilousGraph" / "chameleon_filtered" / "raw"
+    folder.mkdir(parents=True)
+    arrays = {"node_features": np.eye(3), "edges": np.array([[0, 1], [1, 2]]), "node_labels": np.array([0, 1, 0])}
+    np.savez(folder / "chameleon_filtered.npz", **arrays)
+    assert load_dataset("chameleon-filtered", tmp_path).num_edges == 2
+    np.savez(folder / "chameleon_filtered.npz", **{**arrays, "node_labels": np.array([0, None, 1], dtype=object)})
+    with pytest.raises(ValueError, match="pickle"):
+        load_dataset("chameleon-filtered", tmp_path)
+
+
+def test_sparse_features_stay_sparse(data_dir: Path) -> None:
+    assert isinstance(load_dataset("cornell", data_dir).features, sp.csr_array)
+
+
+def test_the_data_folder_of_this_machine_is_read_only_safe(data_dir: Path) -> None:
+    load_dataset("cornell", data_dir)
+    assert not (data_dir / "WebKB" / "cornell" / "processed").exists()
+    assert os.listdir(data_dir / "WebKB" / "cornell") == ["raw"]

@@ -1,0 +1,130 @@
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from degem import Graph
+from degem.data.splits import random_split
+from degem.errors import DegemError
+from degem.shifts import Scenario, Settings, load_scenario
+from degem.shifts.assembly import label_leave_out, manipulation
+from degem.shifts.label import label_parts
+from degem.shifts.scenarios import kind_of, shifts_of
+
+INDUCTIVE = Settings(without_ood=True, without_test=True)
+
+
+def label_scenario(graph: Graph, settings: Settings) -> Scenario:
+    inside, _, _ = label_parts(graph.labels, 1)
+    return label_leave_out(graph, random_split(inside, 0), 1, settings)
+
+
+def test_label_shift_hides_every_label_but_those_of_train_and_val(small_graph: Graph) -> None:
+    scenario = label_scenario(small_graph, Settings())
+    graph = scenario.train_graph
+    seen = graph.masks["train"] | graph.masks["val"]
+    np.testing.assert_array_equal(graph.labelled, seen)
+    assert set(graph.labels[seen]) == {2}
+    truth = small_graph.labels
+    assert set(truth[scenario.ood["label"].nodes]) == {0}
+    assert set(truth[scenario.exposure["label"].nodes]) == {1}
+    assert set(scenario.test_labels) == {2}
+    assert "test" not in graph.masks
+    assert scenario.id_test.graph is graph
+    assert scenario.ood["label"].graph is graph
+
+
+def test_inductive_training_graphs_lack_test_and_ood_nodes(small_graph: Graph) -> None:
+    scenario = label_scenario(small_graph, INDUCTIVE)
+    known = set(scenario.train_graph.node_ids.tolist())
+    for nodes in (scenario.id_test, scenario.ood["label"]):
+        assert nodes.graph.num_nodes == small_graph.num_nodes
+        assert not known & set(nodes.graph.node_ids[nodes.nodes].tolist())
+    exposed = scenario.exposure["label"]
+    assert set(small_graph.labels[exposed.graph.node_ids[exposed.nodes]]) == {1}
+    assert not set(scenario.ood["label"].nodes.tolist()) & set(exposed.graph.node_ids.tolist())
+
+
+def test_ood_nodes_alone_can_be_kept_out(small_graph: Graph) -> None:
+    scenario = label_scenario(small_graph, Settings(without_ood=True))
+    assert set(small_graph.labels[scenario.train_graph.node_ids]) == {2}
+    assert set(scenario.id_test.nodes.tolist()) <= set(scenario.train_graph.node_ids.tolist())
+
+
+def test_manipulated_graphs_know_nothing_of_their_nodes(small_graph: Graph) -> None:
+    scenario = manipulation(small_graph, random_split(small_graph.labelled, 0), Settings())
+    for sets in (scenario.ood, scenario.exposure):
+        for nodes in sets.values():
+            assert len(nodes.nodes) == small_graph.num_nodes
+            assert not nodes.graph.labelled.any()
+            assert not nodes.graph.masks
+    drawn, exposed = scenario.ood["structure"].graph.adjacency, scenario.exposure["structure"].graph.adjacency
+    assert (drawn != exposed).nnz > 0
+
+
+def test_seeds_change_everything_drawn_and_the_same_seed_nothing(small_graph: Graph) -> None:
+    def made(seed: int) -> Scenario:
+        return manipulation(small_graph, random_split(small_graph.labelled, seed), Settings(seed=seed))
+
+    first, again, other = made(0), made(0), made(1)
+    for shift in ("structure", "feature"):
+        a, b, c = (scenario.ood[shift].graph for scenario in (first, again, other))
+        assert (a.adjacency != b.adjacency).nnz == 0
+        np.testing.assert_array_equal(a.features, b.features)
+        assert (a.adjacency != c.adjacency).nnz > 0 or not np.array_equal(a.features, c.features)
+
+
+def test_label_rate_shrinks_the_training_nodes_alone(small_graph: Graph) -> None:
+    split = random_split(small_graph.labelled, 0, train=0.5)
+    full = manipulation(small_graph, split, Settings())
+    tenth = manipulation(small_graph, split, Settings(label_rate=0.1))
+    assert int(tenth.train_graph.masks["train"].sum()) == 6
+    assert (full.train_graph.masks["train"] >= tenth.train_graph.masks["train"]).all()
+    np.testing.assert_array_equal(tenth.id_test.nodes, full.id_test.nodes)
+    dropped = full.train_graph.masks["train"] & ~tenth.train_graph.masks["train"]
+    assert not tenth.train_graph.labelled[dropped].any()
+
+
+def test_names_of_shifts() -> None:
+    assert shifts_of("twitch") == ("ES", "FR", "RU")
+    assert shifts_of("arxiv-structural") == ("2018", "2019", "2020")
+    assert shifts_of("synthetic-cora-0.2") == ("feature",)
+    with pytest.raises(DegemError, match="structure"):
+        kind_of("texture")
+
+
+@pytest.mark.parametrize(("dataset", "kind"), [("cornell", "label"), ("cora", "manipulation"), ("twitch", "domain")])
+def test_a_cached_scenario_is_equal_and_loads_in_a_second(
+    dataset: str, kind: str, data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEGEM_CACHE", str(tmp_path))
+    made = load_scenario(dataset, kind, Settings(seed=1), data_dir)
+    start = time.process_time()
+    loaded = load_scenario(dataset, kind, Settings(seed=1), data_dir)
+    assert time.process_time() - start < 1
+    np.testing.assert_array_equal(made.test_labels, loaded.test_labels)
+    np.testing.assert_array_equal(made.train_graph.masks["train"], loaded.train_graph.masks["train"])
+    assert made.ood.keys() == loaded.ood.keys()
+    for shift, nodes in made.ood.items():
+        np.testing.assert_array_equal(nodes.nodes, loaded.ood[shift].nodes)
+        assert (nodes.graph.adjacency != loaded.ood[shift].graph.adjacency).nnz == 0
+    assert loaded.id_test.graph is loaded.train_graph
+    if kind == "domain":
+        assert len({id(nodes) for nodes in loaded.exposure.values()}) == 1
+
+
+def test_scenario_features_have_unit_rows(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DEGEM_CACHE", str(tmp_path))
+    features = load_scenario("cornell", "manipulation", Settings(), data_dir).train_graph.features
+    sums = np.asarray(features.sum(axis=1)).ravel()
+    np.testing.assert_allclose(sums[sums > 0], 1, rtol=1e-5)
+
+
+def test_cora_label_uses_the_public_split_of_id_classes(
+    data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEGEM_CACHE", str(tmp_path))
+    scenario = load_scenario("cora", "label", Settings(), data_dir)
+    assert int(scenario.train_graph.masks["train"].sum()) == 60
+    assert set(scenario.test_labels) == {4, 5, 6}
