@@ -1,10 +1,8 @@
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -67,30 +65,32 @@ def test_debug_is_accepted_behind_the_command(run, tmp_path):
         cli.main(["info", str(tmp_path), "--debug"])
 
 
-def test_ctrl_c_leaves_no_half_file(tmp_path):
-    """A fit is interrupted once training has begun, as told by the file that the stand-in step writes."""
-    script = (
-        "import time, pathlib, degem.cli, degem.detectors.degem.detector as d\n"
-        "def step(*a, **k):\n"
-        "    pathlib.Path('began').touch()\n"
-        "    time.sleep(60)\n"
-        "d.train = step\n"
-        "from degem.data.demo import heterophilic_graph\n"
-        "from degem.data.archives import write_npz\n"
-        "write_npz(heterophilic_graph(num_nodes=70), 'g.npz')\n"
-        "degem.cli.main(['fit', 'g.npz', '--out', 'model'])\n"
-    )
-    process = subprocess.Popen([sys.executable, "-c", script], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 120
-    while not (tmp_path / "began").exists():
-        assert process.poll() is None, process.stderr and process.stderr.read()
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "Traceback" not in errors
-    assert sorted(os.listdir(tmp_path)) == ["began", "g.npz"]  # noqa: PTH208
+def _interrupt(*arguments: object, **options: object) -> None:
+    signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize(
+    ("target", "name"), [("degem.detectors.base.Detector", "p_values_of"), ("pandas.DataFrame", "to_csv")]
+)
+def test_ctrl_c_while_scoring_leaves_no_half_file(run, model, folder, tmp_path, monkeypatch, target, name):
+    monkeypatch.setattr(f"{target}.{name}", _interrupt)
+    before = sorted(tmp_path.iterdir())
+    outcome = run("score", model, folder, "--out", tmp_path / "scores.csv")
+    assert (outcome.code, outcome.out) == (130, "")
+    assert "Traceback" not in outcome.err
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("name", ["degem.training.Progress", "os.fsync"])
+def test_ctrl_c_while_fitting_leaves_no_half_model(run, folder, tmp_path, monkeypatch, name):
+    words = ["--feature-columns", "x0,x1", "--set", "num_epochs=1", "--set", "latent_dim=8"]
+    assert run("fit", folder, "--out", tmp_path / "old", *words).code == 0
+    old = {path: path.read_bytes() for path in (tmp_path / "old").iterdir()}
+    monkeypatch.setattr(name, _interrupt)
+    outcome = run("fit", folder, "--out", tmp_path / "old", *words, "--seed", 1)
+    assert (outcome.code, outcome.out) == (130, "")
+    assert {path: path.read_bytes() for path in (tmp_path / "old").iterdir()} == old
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["graph", "old"]
 
 
 def test_a_usage_error_exits_with_two(run):
