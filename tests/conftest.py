@@ -8,10 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from hypothesis import HealthCheck, settings
 
 from degem import Graph
 
 torch.set_num_threads(1)
+# The same examples on every run, and no clock: a busy machine must not turn a test red.
+settings.register_profile("degem", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("degem")
 
 
 @pytest.fixture(scope="session")

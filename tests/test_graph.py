@@ -13,6 +13,7 @@ from torch_geometric.data import Data
 from degem import Graph
 from degem.errors import GraphError, GraphNotice
 from degem.graph import as_graph
+from degem.graph_inputs import encode_labels
 
 BOTH_WAYS = [(0, 1), (1, 0), (1, 2), (2, 1)]
 
@@ -166,6 +167,21 @@ def test_unknown_labels_are_minus_one(labels):
     assert graph.num_classes == 4
 
 
+@pytest.mark.parametrize(
+    ("values", "labels", "names"),
+    [
+        ([2.0, float("nan"), 1.0], [1, -1, 0], ("1", "2")),
+        (["b", 3, ""], [1, 0, -1], ("3", "b")),
+        ([None, None], [-1, -1], ()),
+        ([True, False], [1, 0], ("False", "True")),
+    ],
+)
+def test_label_values_of_any_kind_are_numbered(values, labels, names):
+    found, classes = encode_labels(values)
+    assert found.tolist() == labels
+    assert classes == names
+
+
 # -- what is refused ---------------------------------------------------------------------------------------------
 
 REFUSED = {
@@ -238,6 +254,48 @@ def test_an_empty_edge_list_alone_is_an_empty_graph():
 def test_the_class_itself_repairs_nothing(adjacency, reason):
     with pytest.raises(GraphError, match=reason):
         Graph(features=np.eye(2), adjacency=adjacency, labels=np.array([-1, -1]), node_ids=np.arange(2))
+
+
+@pytest.mark.parametrize(
+    ("labels", "reason"), [([0.0, 1.0], "whole numbers"), ([0, -2], "node 1 has -2"), ([0, 2_000_000], "too large")]
+)
+def test_the_class_itself_repairs_no_labels(labels, reason):
+    with pytest.raises(GraphError, match=reason):
+        Graph(features=np.eye(2), adjacency=sp.csr_array((2, 2)), labels=np.array(labels), node_ids=np.arange(2))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"features": np.eye(4)},
+        {"features": sp.csr_array(np.eye(4))},
+        {"features": np.full((3, 3), np.nan)},
+        {"features": np.ones((3, 2))},
+        {"labels": np.array([0, 1])},
+        {"class_names": ("one",)},
+        {"feature_names": ("one",)},
+        {"adjacency": sp.csr_array((4, 4))},
+        {"masks": {"train": np.ones(4, dtype=bool)}},
+        {"columns": {"year": np.ones(4)}},
+        {"node_ids": np.arange(4)},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_replaced_parts_are_checked(changes):
+    graph = path_graph(feature_names=["x", "y", "z"], class_names=["r", "b"])
+    with pytest.raises(GraphError):
+        graph.replace(**changes)
+
+
+def test_replaced_parts_leave_the_old_graph_alone():
+    graph = path_graph()
+    other = graph.replace(labels=np.array([1, 1, 1]), features=np.zeros((3, 7)))
+    assert other.num_features == 7
+    assert graph.labels.tolist() == [0, 1, -1]
+    assert graph.num_features == 3
+    assert not other.labels.flags.writeable
+    with pytest.raises(TypeError):
+        graph.replace(colour="red")
 
 
 def test_a_damaged_matrix_never_reaches_compiled_code():

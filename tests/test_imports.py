@@ -15,7 +15,7 @@ FLOORS = [
     {"nn", "data"},
     {"shifts"},
     {"detectors"},
-    {"groups", "compare"},
+    {"groups", "compare", "plot"},
     {"bench"},
     {"report"},
     {"cli"},

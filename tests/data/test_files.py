@@ -7,10 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from degem import Graph, read_graph
+from degem.data import columns
 from degem.data.archives import write_npz
 from degem.errors import GraphError, GraphNotice
 
@@ -34,9 +35,9 @@ def write(tmp_path):
     return _write
 
 
-def refused(path, *parts, **columns):
+def refused(path, *parts, **choices):
     with pytest.raises(GraphError) as caught:
-        read_graph(path, **columns)
+        read_graph(path, **choices)
     message = str(caught.value)
     assert "\n" not in message
     for part in parts:
@@ -232,7 +233,7 @@ def test_bad_parquet(write, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("columns", "parts"),
+    ("choices", "parts"),
     [
         ({"id_column": "name"}, ["no column 'name'", "it has id, label, x, y"]),
         ({"label_column": "z"}, ["no column 'z'"]),
@@ -243,8 +244,8 @@ def test_bad_parquet(write, tmp_path):
         ({"feature_columns": ["id", "label", "x", "y"]}, ["first column, 'id'", "id_column"]),
     ],
 )
-def test_columns_that_cannot_be(write, columns, parts):
-    refused(write(), "nodes.csv", *parts, **columns)
+def test_columns_that_cannot_be(write, choices, parts):
+    refused(write(), "nodes.csv", *parts, **choices)
 
 
 def test_ten_million_columns_in_a_header(write):
@@ -255,6 +256,12 @@ def test_ten_million_columns_in_a_header(write):
     tracemalloc.stop()
     assert peak < 64 << 20
     refused(write(b"x" * (17 << 20)), "first line is longer")
+
+
+def test_a_wide_parquet_table(write, monkeypatch):
+    monkeypatch.setattr(columns, "MAX_COLUMNS", 2)
+    path = write(pd.DataFrame({"id": [1], "x": [1], "y": [2]}), pd.DataFrame({"s": [1], "t": [1]}))
+    refused(path, "nodes.parquet names more than 2 columns", ".npz")
 
 
 def test_a_path_that_is_no_graph(tmp_path):
@@ -278,6 +285,7 @@ def test_any_bytes_give_a_graph_or_a_graph_error(tmp_path_factory, nodes, edges)
 words = st.text(st.sampled_from("ab1 ,\"'.é€\t"), min_size=1, max_size=4).filter(lambda text: text.strip() == text)
 
 
+@settings(max_examples=40)
 @given(
     data=st.data(), ids=st.lists(words, min_size=1, max_size=6, unique=True), suffix=st.sampled_from(["csv", "parquet"])
 )
