@@ -1,10 +1,13 @@
-"""Hop features of a few nodes, without propagating the whole graph."""
+"""Hop features of a few nodes, and their means by class, without holding those of all nodes."""
 
 from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+
+from degem.ops.hop_store import HopSource
+from degem.ops.propagation import hop_features
 
 
 def hop_rows(
@@ -16,7 +19,7 @@ def hop_rows(
 ) -> list[NDArray[np.float32]]:
     r"""Rows of :math:`X, SX, …, S^L X` with :math:`S = βI + D^{-1/2} A D^{-1/2}`, for some nodes only.
 
-    The rows of :math:`S^l` are formed first, so the cost follows the nodes' neighbourhoods and not the graph.
+    Features are propagated a few columns at a time and only these rows kept, so memory does not follow the hops.
 
     Arguments:
         adjacency: The adjacency :math:`A`, symmetric CSR without self-loops.
@@ -33,17 +36,53 @@ def hop_rows(
         >>> hop_rows(path, np.eye(3, dtype=np.float32), np.array([0]), 1, 0.5)[1]
         array([[0.5       , 0.70710677, 0.        ]], dtype=float32)
     """
-    num_nodes = adjacency.shape[0]
-    degrees = np.diff(adjacency.indptr)
-    scale = sp.diags_array(1 / np.sqrt(np.maximum(degrees, 1)).astype(np.float32))
-    reach = sp.csr_array(
-        (np.ones(len(nodes), np.float32), nodes, np.arange(len(nodes) + 1)), shape=(len(nodes), num_nodes)
+    source = HopSource(
+        adjacency,
+        lambda rows, columns: _dense(features[rows, columns]),
+        features.shape[1],
+        tuple(range(num_hops + 1)),
+        self_weight,
     )
-    rows = [_dense(reach @ features)]
-    for _ in range(num_hops):
-        reach = sp.csr_array(self_weight * reach + ((reach @ scale) @ adjacency) @ scale)
-        rows.append(_dense(reach @ features))
-    return rows
+    return list(source.sample(nodes))
+
+
+def class_hop_means(
+    adjacency: sp.csr_array,
+    features: NDArray[np.float32] | sp.csr_array,
+    labels: NDArray[np.int64],
+    nodes: NDArray[np.int64],
+    num_hops: int,
+    self_weight: float,
+) -> NDArray[np.float32]:
+    r"""The mean of :math:`X^{(\ell)}` over some nodes of each class, without propagating the features.
+
+    :math:`S` is symmetric, so :math:`\frac{1}{m}1_y^\top S^\ell X = (S^\ell 1_y)^\top X / m`: one column a class travels.
+
+    Arguments:
+        adjacency: The adjacency :math:`A`.
+        features: The features :math:`X`, of shape :math:`(n, d_0)`.
+        labels: A class for each node, −1 where unknown.
+        nodes: The nodes to average; those without a label count only where none has one.
+        num_hops: The number of hops :math:`L`.
+        self_weight: The weight :math:`β` of a node itself.
+
+    Returns:
+        An array of shape :math:`(L + 1, C, d_0)`, with one class where there are no labels.
+
+    Example:
+        >>> pair = sp.csr_array(np.array([[0, 1], [1, 0]], dtype=np.float32))
+        >>> class_hop_means(pair, np.eye(2, dtype=np.float32), np.array([0, 1]), np.arange(2), 1, 0.0)[1]
+        array([[0., 1.],
+               [1., 0.]], dtype=float32)
+    """
+    classes = labels[nodes]
+    if (classes < 0).all():
+        classes = np.zeros(len(nodes), dtype=np.int64)
+    nodes, classes = nodes[classes >= 0], classes[classes >= 0]
+    share = np.zeros((adjacency.shape[0], classes.max() + 1), dtype=np.float32)
+    share[nodes, classes] = (1 / np.bincount(classes))[classes]
+    reached = hop_features(adjacency, share, num_hops, self_weight=self_weight)
+    return np.stack([_dense(features.T @ hop).T for hop in reached])
 
 
 def _dense(matrix: NDArray[np.float32] | sp.csr_array) -> NDArray[np.float32]:
