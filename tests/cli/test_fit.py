@@ -45,6 +45,7 @@ def test_notices_are_one_line_each(run, folder, tmp_path):
         (["--method", "magic"], "there is no method 'magic': choose from"),
         (["--device", "quantum"], "choose cpu, cuda or cuda:N"),
         (["--label-column", "nothing"], "'nothing'"),
+        (["--resume"], "--resume needs the --checkpoint folder"),
         (["--method", "oe", "--exposure", "topic", "--label-column", "topic"], "topic"),
     ],
 )
@@ -69,3 +70,14 @@ def test_exposure_comes_from_a_column(run, folder, tmp_path):
     outcome = run("fit", folder, "--out", tmp_path / "m", "--method", "oe", *columns, "--set", "num_epochs=2", "--json")
     assert outcome.code == 0, outcome.err
     assert json.loads(outcome.out)["method"] == "oe"
+
+
+def test_checkpoints_are_handed_on(run, folder, tmp_path, monkeypatch):
+    seen: dict[str, object] = {}
+    fit = DeGEM.fit
+    monkeypatch.setattr(
+        DeGEM, "fit", lambda self, graph, **options: seen.update(options) or fit(self, graph, **options)
+    )
+    words = ["--label-column", "topic", "--keep-columns", "strange", "--checkpoint", tmp_path / "state", "--resume"]
+    assert run("fit", folder, "--out", tmp_path / "model", *words, *QUICK).code == 0
+    assert (seen["checkpoint"], seen["resume"]) == (tmp_path / "state", True)

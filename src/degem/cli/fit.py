@@ -27,6 +27,7 @@ from degem.cli.common import (
     print_json,
     truth_column,
 )
+from degem.errors import ParameterError
 
 if TYPE_CHECKING:
     from degem import Graph, NodeSet
@@ -45,6 +46,12 @@ def fit(
         str | None,
         typer.Option(metavar="COLUMN", help="Column that marks nodes known to be OOD, for methods that need such."),
     ] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Where a long fit keeps its state; removed at its end.")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the --checkpoint of an interrupted fit.")
+    ] = False,
     seed: Seed = 0,
     device: Device = None,
     threads: Threads = None,
@@ -60,6 +67,8 @@ def fit(
     from degem import model_file
     from degem.cli.progress import progress_bar
 
+    if resume and checkpoint is None:
+        raise ParameterError("--resume needs the --checkpoint folder of the interrupted fit")
     kind = method_named(method)
     detector = kind(seed=seed, device=device or "cpu").set_params(**parsed_settings(kind, settings))
     model_file.check_target(out)
@@ -68,7 +77,13 @@ def fit(
     loaded = open_graph(graph, columns, needed=[exposure])
     start = time.perf_counter()
     with progress_bar() as on_progress:
-        detector.fit(loaded, exposure=_exposed(loaded, exposure), on_progress=on_progress)
+        detector.fit(
+            loaded,
+            exposure=_exposed(loaded, exposure),
+            on_progress=on_progress,
+            checkpoint=checkpoint,
+            resume=resume,
+        )
     seconds = time.perf_counter() - start
     detector.save(out)
     summary = {
