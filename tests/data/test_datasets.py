@@ -1,6 +1,5 @@
 import dataclasses
 import gzip
-import os
 from pathlib import Path
 
 import numpy as np
@@ -149,4 +148,4 @@ def test_sparse_features_stay_sparse(data_dir: Path) -> None:
 def test_the_data_folder_of_this_machine_is_read_only_safe(data_dir: Path) -> None:
     load_dataset("cornell", data_dir)
     assert not (data_dir / "WebKB" / "cornell" / "processed").exists()
-    assert os.listdir(data_dir / "WebKB" / "cornell") == ["raw"]
+    assert [path.name for path in (data_dir / "WebKB" / "cornell").iterdir()] == ["raw"]

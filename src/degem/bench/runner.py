@@ -15,8 +15,9 @@ from pathlib import Path
 
 from degem.bench.specs import Task
 from degem.bench.store import Row, Store
-from degem.bench.worker import Group, failed, work
+from degem.bench.worker import Group, Places, failed, work
 from degem.data.datasets import missing_file
+from degem.data.locations import cache_root, data_root
 from degem.shifts import domain
 from degem.shifts.scenarios import SYNTHETIC, kind_of
 
@@ -74,7 +75,7 @@ def run(
         workers: Processes; default one a core.
         listener: Told of every change.
     """
-    store = Store(folder)
+    store, places = Store(folder), Places(data_root(data_dir), cache_root())
     todo = pending(tasks, store)
     status = Status(total=len(todo), skipped=len(tasks) - len(todo))
     count = max(1, min(workers or cores(), cores()))
@@ -85,7 +86,7 @@ def run(
         while waiting or active:
             while waiting and len(active) < count:
                 group = waiting.pop(0)
-                process = context.Process(target=work, args=(group, folder, data_dir, threads, os.getpid()))
+                process = context.Process(target=work, args=(group, folder, places, threads, os.getpid()))
                 process.start()
                 active.append((process, group))
                 status.running[_name(group)] = time.perf_counter()

@@ -85,15 +85,20 @@ class Task:
 @cache
 def _described(method: str, changes: str, label_rate: float) -> str:
     """Every parameter of the detector, those that were ``set``, and the share of labels."""
-    variant = Variant(method, method, json.loads(changes))
-    settings = _settings(variant.detector())
-    return json.dumps({"label_rate": label_rate, "set": changed(variant), **settings}, sort_keys=True)
+    settings = _settings(Variant(method, method, json.loads(changes)).detector())
+    return json.dumps({"label_rate": label_rate, "set": _changed(method, changes), **settings}, sort_keys=True)
 
 
 def changed(variant: Variant) -> dict[str, Any]:
     """The parameters of a variant that differ from the method's defaults."""
-    defaults = _settings(Detector.registry[variant.method]())
-    return {name: value for name, value in _settings(variant.detector()).items() if value != defaults[name]}
+    return _changed(variant.method, json.dumps(dict(variant.changes)))
+
+
+@cache
+def _changed(method: str, changes: str) -> dict[str, Any]:
+    defaults = _settings(Detector.registry[method]())
+    settings = _settings(Variant(method, method, json.loads(changes)).detector())
+    return {name: value for name, value in settings.items() if value != defaults[name]}
 
 
 def _settings(detector: Detector) -> dict[str, Any]:

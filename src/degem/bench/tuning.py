@@ -84,10 +84,12 @@ def strict_objective(graph: Graph, seed: int) -> Objective:
 
     def objective(detector: Detector) -> float:
         detector.fit(graph, train_mask=train, calibration_mask=val)
-        scores = detector.decision_function(graph)
+        scored = detector._scored(graph)
+        scores, probabilities = np.asarray(scored.scores), scored.probabilities
         value = -abs(200 * auroc_ood_positive(scores[train], scores[val]) - 100)
-        if detector.classes_ and graph.labelled[val].any():
-            value += 100 * accuracy(graph.labels[val], detector.predict_class(graph)[val])
+        if probabilities is not None and graph.labelled[val].any():
+            guess = np.asarray(detector.classes_)[np.asarray(probabilities)[val].argmax(axis=1)]
+            value += 100 * accuracy(graph.labels[val], guess)
         return value
 
     return objective

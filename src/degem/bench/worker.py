@@ -49,17 +49,33 @@ class Group:
     tasks: tuple[Task, ...]
 
 
-def work(group: Group, folder: Path, data_dir: Path | None, threads: int, parent: int) -> None:
+@dataclass(frozen=True)
+class Places:
+    """Where data are, as the parent sees it: a fork server keeps the environment it was started in.
+
+    Arguments:
+        data: The folder of raw datasets.
+        cache: The cache folder.
+    """
+
+    data: Path
+    cache: Path
+
+
+def work(group: Group, folder: Path, places: Places, threads: int, parent: int) -> None:
     """Run a group in this process and append its rows to the store, method by method."""
+    os.environ["DEGEM_CACHE"] = str(places.cache)
     torch.set_num_threads(threads)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
     _end_with(parent)
     store = Store(folder)
-    for rows in results(group, lambda: _scenario(group, data_dir)):
+    gc.freeze()  # the libraries' objects stay: collecting is then cheap
+    for rows in results(group, lambda: _scenario(group, places.data)):
         store.append(rows)
+        gc.collect()
 
 
-def _scenario(group: Group, data_dir: Path | None) -> Scenario:
+def _scenario(group: Group, data_dir: Path) -> Scenario:
     settings = scenario_settings(group.protocol, group.seed, group.label_rate)
     return load_scenario(group.dataset, group.kind, settings, data_dir)
 
@@ -83,7 +99,6 @@ def results(group: Group, load: Callable[[], Scenario]) -> Iterator[list[Row]]:
             yield [_done(task, outcomes[task.shift], peak) for task in tasks]
         except Exception as error:
             yield [failed(task, error) for task in tasks]
-        gc.collect()
 
 
 def _fits(group: Group, scenario: Scenario) -> Iterator[Sequence[Task]]:

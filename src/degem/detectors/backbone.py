@@ -119,7 +119,7 @@ class GCNDetector(Detector):
     def _trained(self, training: TrainingSet, on_progress: OnProgress) -> tuple[GCN, History]:
         """A network trained on :meth:`_losses`."""
         with seeded(training.seed):
-            network = self._new_network(training.num_classes)
+            network = self.network_ = self._new_network(training.num_classes)  # the oracle scores it while it trains
             inputs, losses = self._tensors(training.graph), self._losses(network, training)
             history = self._optimise(network, inputs, losses, self.num_epochs, on_progress)
         return network, history
@@ -150,9 +150,12 @@ class GCNDetector(Detector):
 
     def _layers(self, graph: Graph) -> Layers:
         """The layers of the trained network on a graph."""
+        in_training = self.network_.training
+        self.network_.eval()
         with torch.no_grad():
             inputs = self._tensors(graph)
             *hidden, logits = self.network_.layers(inputs.features, inputs.adjacency)
+        self.network_.train(in_training)
         return Layers(tuple(hidden), logits)
 
     def _score(self, graph: Graph) -> Scored:

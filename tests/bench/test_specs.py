@@ -1,0 +1,74 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from degem import Detector
+from degem.bench.paper import Cell, published
+from degem.bench.specs import Task, Variant, narrowed, parse_seeds, read_spec, spec_names, tasks_of
+from degem.errors import DegemError, ParameterError
+
+
+def test_every_table_of_the_issue_is_there() -> None:
+    assert {"main", "label-rate", "ablation", "gcl", "homophily", "time"} <= set(spec_names())
+
+
+@pytest.mark.parametrize("name", ["main", "label-rate", "ablation", "gcl", "homophily"])
+def test_rows_of_a_table_are_called_as_in_the_paper(name: str) -> None:
+    spec = read_spec(name)
+    known = published()
+    for variant in spec.variants:
+        cells = [cell for cell in known if cell.table == spec.published and cell.row == variant.name]
+        if variant.method in {"degree", "nonzeros", "norm", "knn", "jlde", "grasp", "nodesafe", "learner", "exposed"}:
+            assert not cells
+        else:
+            assert cells, variant.name
+            assert {cell.dataset for cell in cells} == set(spec.datasets)
+
+
+def test_published_figures_are_complete() -> None:
+    assert len(published()) == 621
+    assert published()[Cell("homophily", "synthetic-cora-0.2", "feature", "gnnsafe")]["auroc"] > 60
+    assert published()[Cell("ablation", "cora", "label", "mle_energy+gcl+mh")]["auroc"] > 90
+    assert published()[Cell("label_rate", "cora", "label", "degem", 0.1)]["auroc"] > 90
+
+
+def test_seeds() -> None:
+    assert parse_seeds("5") == (0, 1, 2, 3, 4)
+    assert parse_seeds("11,12") == (11, 12)
+    assert parse_seeds("7,") == (7,)
+    for text in ("x", "", "-1"):
+        with pytest.raises(ParameterError):
+            parse_seeds(text)
+
+
+def test_a_task_is_made_once_even_if_two_tables_need_it() -> None:
+    full = [name for name in ("main", "ablation") if name in spec_names()]
+    specs = [narrowed(read_spec(name), methods=["degem"], datasets=["cora"], seeds=(0,)) for name in full]
+    tasks = tasks_of(specs, "strict")
+    default = json.dumps({})
+    plain = [task for task in tasks if json.dumps(json.loads(task.parameters)["set"]) == default]
+    assert sorted(task.shift for task in plain) == ["feature", "label", "structure"]
+    assert len(tasks) > len(plain)
+
+
+def test_parameters_tell_every_setting_apart() -> None:
+    def text(rate: float = 1.0, **changes: object) -> str:
+        return Task(Variant("degem", "degem", changes), "cora", "label", 0, "strict", rate).parameters
+
+    usual = Detector.registry["degem"]().get_params()["num_hops"]
+    assert len({text(), text(0.5), text(num_hops=usual + 1), text(langevin__num_steps=3)}) == 4
+    assert text() == text(num_hops=usual)
+    assert json.loads(text(num_hops=usual + 1))["set"] == {"num_hops": usual + 1}
+
+
+def test_mistakes_are_named(tmp_path: Path) -> None:
+    with pytest.raises(DegemError, match="main"):
+        read_spec("mian")
+    (tmp_path / "odd.toml").write_text('datasets = ["cora"]\nmethod = ["degem"]\n')
+    with pytest.raises(DegemError, match="unknown method"):
+        read_spec(str(tmp_path / "odd.toml"))
+    with pytest.raises(ParameterError, match="no method"):
+        narrowed(read_spec("main"), methods=["degemm"])
+    with pytest.raises(ParameterError, match="protocol"):
+        tasks_of([read_spec("main")], "lenient")

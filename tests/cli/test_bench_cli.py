@@ -1,0 +1,68 @@
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from degem.cli import app
+
+runner = CliRunner()
+
+
+@pytest.fixture
+def here(tmp_path: Path, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("DEGEM_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("DEGEM_DATA", str(data_dir))
+    return tmp_path
+
+
+def test_run_show_and_docs_from_end_to_end(here: Path) -> None:
+    command = ["bench", "run", "main", "--methods", "degree,norm", "--datasets", "cornell", "--seeds", "11,12"]
+    done = runner.invoke(app, [*command, "--shifts", "label", "--out", str(here / "out"), "--workers", "1"])
+    assert done.exit_code == 0, done.output
+    assert "4 rows added" in done.output
+    with (here / "out" / "results.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert {(row["method"], row["dataset"], row["shift"], row["seed"]) for row in rows} == {
+        (method, "cornell", "label", seed) for method in ("degree", "norm") for seed in ("11", "12")
+    }
+    again = runner.invoke(app, [*command, "--shifts", "label", "--out", str(here / "out")])
+    assert "0 rows added" in again.output
+    for form in ("terminal", "markdown", "csv", "latex"):
+        shown = runner.invoke(app, ["bench", "show", str(here / "out"), "--format", form])
+        assert shown.exit_code == 0, shown.output
+        assert "cornell" in shown.output
+    compared = runner.invoke(app, ["bench", "show", str(here / "out"), "--compare", "degree", "norm"])
+    assert "degree − norm" in compared.output
+    page = here / "docs" / "results.md"
+    assert runner.invoke(app, ["bench", "docs", str(here / "out"), "--out", str(page)]).exit_code == 0
+    assert page.read_text().startswith("# Results")
+
+
+def test_absent_datasets_are_left_out_with_a_line(here: Path, tmp_path: Path) -> None:
+    arguments = ["bench", "run", "main", "--methods", "degree", "--out", str(here / "out")]
+    done = runner.invoke(app, [*arguments, "--data-dir", str(tmp_path / "nowhere")])
+    assert done.exit_code == 0, done.output
+    assert "cora is not on this machine" in done.output
+    assert "0 rows added" in done.output
+
+
+def test_datasets_lists_what_is_here(here: Path) -> None:
+    found = json.loads(runner.invoke(app, ["datasets", "--json"]).output)
+    by_name = {row["name"]: row for row in found}
+    assert by_name["cora"]["here"] is True
+    assert by_name["arxiv"]["here"] is False
+    assert "node-feat.csv.gz" in by_name["arxiv"]["note"]
+    assert by_name["cora"]["nodes"] == 2708
+    assert "cora" in runner.invoke(app, ["datasets"]).output
+
+
+def test_tune_says_how_to_use_the_best_and_refuses_the_oracle_on_own_graphs(here: Path) -> None:
+    arguments = ["tune", "cornell", "--method", "msp", "--trials", "1", "--out", str(here / "study")]
+    done = runner.invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    assert "--set learning_rate=" in done.output
+    assert "ORACLE" not in done.output
+    refused = runner.invoke(app, ["tune", "my_graph/", "--protocol", "oracle", "--out", str(here / "study")])
+    assert "needs a benchmark dataset" in str(refused.exception)
