@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.linalg import pinvh
 from sklearn.covariance import EmpiricalCovariance
 from torch import Tensor
 
@@ -25,9 +26,10 @@ class Mahalanobis(BackboneDetector):
 
     .. math:: s = \min_c (h - \mu_c)^\top \Sigma^{-1} (h - \mu_c)
 
-    :math:`\Sigma` is one covariance for all classes, inverted with a pseudo-inverse where it is singular.
-    The benchmarks that DeGEM and GNNSafe were published with return this distance where higher must mean ID, so their
-    Mahalanobis figures are turned over. Here higher is OOD.
+    :math:`\Sigma` is one covariance for all classes. It is inverted where it is larger than the rounding of the
+    latents: below, a plain inverse would make distances out of noise. The benchmarks that DeGEM and GNNSafe were
+    published with return this distance where higher must mean ID, so their Mahalanobis figures are turned over. Here
+    higher is OOD.
 
     Arguments:
         perturbation: A step of the features towards the nearest class before scoring; 0 for none.
@@ -53,7 +55,8 @@ class Mahalanobis(BackboneDetector):
         labels = training.graph.labels[nodes]
         means = np.stack([latents[labels == label].mean(axis=0) for label in range(training.num_classes)])
         self.means_ = torch.from_numpy(means)
-        self.precision_ = torch.from_numpy(EmpiricalCovariance().fit(latents - means[labels]).get_precision())
+        covariance = EmpiricalCovariance(store_precision=False).fit(latents - means[labels]).covariance_
+        self.precision_ = torch.from_numpy(pinvh(covariance, rtol=len(covariance) * np.finfo(np.float32).eps))
         return history
 
     def _score_layers(self, layers: Layers, graph: Graph) -> NDArray[np.floating[Any]]:
