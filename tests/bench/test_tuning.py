@@ -11,9 +11,10 @@ from degem.shifts import Scenario
 
 
 def test_the_papers_space_is_whole_for_degem() -> None:
-    space = space_of("degem")
+    space = space_of("degem", published=True)
     assert len(space) == 9
     assert set(space) <= set(names(Detector.registry["degem"]))
+    assert set(space_of("degem")) < set(space)
     assert set(space_of("msp")) == {"learning_rate", "weight_decay", "dropout"}
 
 

@@ -133,7 +133,7 @@ def read_spec(name: str) -> Spec:
         raise DegemError(f"there is no table {name!r}: choose {', '.join(spec_names())}, all, or a TOML file") from None
     except tomllib.TOMLDecodeError as error:
         raise DegemError(f"{path}: {error}") from None
-    known = {"title", "published", "methods", "variants", "datasets", "seeds", "shifts", "label_rates"}
+    known = {"title", "published", "methods", "variants", "base", "datasets", "seeds", "shifts", "label_rates"}
     if raw.keys() - known:
         raise DegemError(
             f"{path}: unknown {', '.join(sorted(raw.keys() - known))}; it may have {', '.join(sorted(known))}"
@@ -157,7 +157,17 @@ def _variants(raw: Mapping[str, Any]) -> Iterator[Variant]:
         yield from (Variant(name, name) for name in names if name in Detector.registry)
     for entry in raw.get("variants", ()):
         if entry["method"] in Detector.registry:
-            yield Variant(entry["name"], entry["method"], entry.get("set", {}))
+            base = as_published(entry["method"]) if raw.get("base") == "published" else {}
+            yield Variant(entry["name"], entry["method"], {**base, **entry.get("set", {})})
+
+
+def as_published(method: str) -> dict[str, Any]:
+    """How a method's published settings differ from its defaults; most methods have no others."""
+    kind = Detector.registry[method]
+    if not hasattr(kind, "as_published"):
+        return {}
+    defaults, settings = _settings(kind()), _settings(kind.as_published())
+    return {name: value for name, value in settings.items() if value != defaults[name]}
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:

@@ -24,6 +24,7 @@ import numpy as np
 
 from degem import parameters
 from degem.bench.protocols import run
+from degem.bench.specs import as_published
 from degem.data.splits import random_split
 from degem.detectors import Detector
 from degem.errors import DegemError, ParameterError
@@ -43,6 +44,8 @@ SPACE: dict[str, tuple[float, ...]] = {
     "langevin__noise_std": (0.01, 0.005),
     "classification_weight": (0.01, 0.05, 0.1, 0.3, 0.5, 1.0),
 }
+# Parts of the paper's training that the default way does not have, or that mean another thing there.
+PUBLISHED_ONLY = ("condition_weight", "energy_readout_weight", "langevin__step_size", "langevin__noise_std")
 STUDY, BEST = "study.journal", "best.json"
 Objective = Callable[[Detector], float]
 
@@ -62,14 +65,20 @@ class Best:
     num_trials: int
 
 
-def space_of(method: str) -> dict[str, tuple[float, ...]]:
+def space_of(method: str, *, published: bool = False) -> dict[str, tuple[float, ...]]:
     """The part of the search space that a method has parameters for.
+
+    Arguments:
+        method: A registered detector.
+        published: Whether its published settings are tuned, for which the space was made, or its defaults.
 
     Example:
         >>> sorted(space_of("degree"))
         []
     """
-    known = parameters.names(Detector.registry[method])
+    known = set(parameters.names(Detector.registry[method]))
+    if not published:
+        known -= set(PUBLISHED_ONLY)
     return {name: choices for name, choices in SPACE.items() if name in known}
 
 
@@ -106,7 +115,15 @@ def oracle_objective(scenario: Scenario) -> Objective:
 
 
 def tune(
-    method: str, objective: Objective, folder: Path, *, num_trials: int, seed: int, protocol: str, name: str
+    method: str,
+    objective: Objective,
+    folder: Path,
+    *,
+    num_trials: int,
+    seed: int,
+    protocol: str,
+    name: str,
+    published: bool = False,
 ) -> Best:
     """Random search, as in the paper; every trial is kept, and a study that was interrupted goes on.
 
@@ -118,33 +135,33 @@ def tune(
         seed: Seed of detectors and of the search.
         protocol: ``strict`` or ``oracle``; part of the study's name.
         name: What is tuned on; part of the study's name.
+        published: Start from the method's published settings instead of its defaults.
     """
     try:
         import optuna
         from optuna.storages.journal import JournalFileBackend
     except ImportError:
         raise DegemError("tuning needs the optuna package: pip install 'degem[tune]'") from None
-    space = space_of(method)
+    space, base = space_of(method, published=published), as_published(method) if published else {}
     if not space:
         raise ParameterError(f"{method} has no parameter in the search space: there is nothing to tune")
     folder.mkdir(parents=True, exist_ok=True)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     storage = optuna.storages.JournalStorage(JournalFileBackend(str(folder / STUDY)))
-    study = optuna.create_study(
-        storage=storage, study_name=f"{method} on {name}, {protocol}", direction="maximize", load_if_exists=True
-    )
+    study_name = f"{method}{' as published' if published else ''} on {name}, {protocol}"
+    study = optuna.create_study(storage=storage, study_name=study_name, direction="maximize", load_if_exists=True)
     done = [trial for trial in study.trials if trial.state.is_finished()]
     study.sampler = optuna.samplers.RandomSampler(seed=seed + len(done))  # a resumed search draws on, not again
 
     def attempt(trial: optuna.Trial) -> float:
         drawn = {parameter: trial.suggest_categorical(parameter, choices) for parameter, choices in space.items()}
-        return objective(Detector.registry[method](seed=seed).set_params(**drawn))
+        return objective(Detector.registry[method](seed=seed).set_params(**{**base, **drawn}))
 
     study.optimize(attempt, n_trials=max(0, num_trials - len(done)), catch=(DegemError,))
     finished = [trial for trial in study.trials if trial.state == optuna.trial.TrialState.COMPLETE]
     if not finished:
         raise DegemError("no trial finished: every one failed or none was asked for")
-    best = Best(study.best_params, study.best_value, len(finished))
+    best = Best({**base, **study.best_params}, study.best_value, len(finished))
     about = {"method": method, "protocol": protocol, "on": name, "value": best.value, "parameters": best.parameters}
     (folder / BEST).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
     return best

@@ -38,6 +38,9 @@ def tune(
     feature_columns: FeatureColumns = None,
     seed: Seed = 0,
     protocol: Annotated[Protocol, typer.Option(help="strict: ID data only. oracle: test data.")] = Protocol.strict,
+    published: Annotated[
+        bool, typer.Option("--as-published", help="Tune the method's published settings instead of its defaults.")
+    ] = False,
     data_dir: Annotated[Path | None, typer.Option(help="Raw datasets.", show_default="$DEGEM_DATA")] = None,
 ) -> None:
     """Search the paper's space of parameters; by default judged on in-distribution nodes alone.
@@ -63,7 +66,14 @@ def tune(
     else:
         objective = tuning.strict_objective(open_graph(graph, Columns(id_column, label_column, feature_columns)), seed)
     best = tuning.tune(
-        method, objective, out, num_trials=trials, seed=seed, protocol=protocol.value, name=Path(graph).name
+        method,
+        objective,
+        out,
+        num_trials=trials,
+        seed=seed,
+        protocol=protocol.value,
+        name=Path(graph).name,
+        published=published,
     )
     label = "" if protocol is Protocol.strict else " (ORACLE: chosen on test nodes, not what a user can have)"
     typer.echo(f"best of {best.num_trials} trials: {best.value:.2f}{label}")
