@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from degem import Detector, Graph
 
-BESIDE = ("msp", "energy", "gnnsafe")
 SMALL: dict[str, Any] = {"latent_dim": 128, "num_epochs": 100}  # seconds instead of minutes
 
 
@@ -34,18 +33,29 @@ def demo(
 
     Example: degem demo --out demo
     """
-    from degem import DeGEM, Detector
+    from degem import DeGEM
     from degem.data.demo import digits_graph, heterophilic_graph
 
     prepare_machine(threads, None)
     rows = []
     for name, graph in {"digits": digits_graph(seed=seed), "heterophilic": heterophilic_graph(seed=seed)}.items():
         rows.append(_run(DeGEM(seed=seed, **SMALL), graph, name, out / name))
-        rows += [_run(Detector.registry[other](seed=seed), graph, name) for other in BESIDE]
+        rows += [_run(other, graph, name) for other in _beside(seed)]
     if as_json:
         print_json(rows)
     else:
         _print(rows, out)
+
+
+def _beside(seed: int) -> list[Detector]:
+    """What DeGEM is compared with: three readings of one classifier."""
+    from degem.detectors.backbone import BackboneCache
+    from degem.detectors.energy import Energy
+    from degem.detectors.gnnsafe import GNNSafe
+    from degem.detectors.msp import MSP
+
+    cache = BackboneCache()
+    return [kind(seed=seed).share(cache) for kind in (MSP, Energy, GNNSafe)]
 
 
 def _run(detector: Detector, graph: Graph, name: str, folder: Path | None = None) -> dict[str, Any]:
