@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from degem.detectors.degem.model import Contrast
+from degem.detectors.degem.recurrent_model import Contrast
 from degem.ops.propagation import hop_features
 
 GRACE_EDGE_DROP, GRACE_FEATURE_MASK = 0.2, 0.3

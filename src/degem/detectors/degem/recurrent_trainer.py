@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from degem.detectors.degem.model import DeGEMModel
-from degem.detectors.degem.views import Views
+from degem.detectors.degem.recurrent_model import DeGEMModel
+from degem.detectors.degem.recurrent_views import Views
 from degem.ops.contrast import grace_loss, infomax_loss, sugrl_loss
 from degem.ops.energy import contrastive_divergence
 from degem.ops.langevin import LangevinSettings, fresh_chains, langevin, replayed_chains

@@ -1,0 +1,98 @@
+"""From a graph to what DeGEM's default sees: projected hop features of some nodes, of corrupted ones, or of all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from degem.detectors.degem.staged_model import HopBatch
+from degem.graph import Graph
+from degem.ops.features import row_normalize
+from degem.ops.hop_store import HopSource, HopStore
+
+BLOCK = 1 << 14
+KEPT_BYTES = 1 << 28
+
+
+class HopInputs:
+    """A graph's features, projected and propagated on demand.
+
+    Arguments:
+        graph: The graph; left as it is.
+        projection: The projection P, of shape (d₀, r + q).
+        hops: The hops wanted.
+        self_weight: The weight β of the node itself in propagation.
+        normalize: Whether rows of features are scaled to unit sum first.
+        device: Where batches are handed out.
+        memory_budget: MiB that hop features may take in memory.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        projection: NDArray[np.float32],
+        hops: Sequence[int],
+        *,
+        self_weight: float,
+        normalize: bool,
+        device: str,
+        memory_budget: float | None,
+    ) -> None:
+        self.graph, self.projection, self.normalize, self.device = graph, projection, normalize, device
+        self.degrees = graph.degrees.astype(np.float32)
+        self.lengths = np.empty(graph.num_nodes, dtype=np.float32)
+        width = projection.shape[1]
+        small = 4 * width * graph.num_nodes <= KEPT_BYTES
+        kept = np.empty((graph.num_nodes, width), dtype=np.float32) if small else None
+        for start in range(0, graph.num_nodes, BLOCK):
+            rows = slice(start, start + BLOCK)
+            scaled = self._scaled(rows)
+            self.lengths[rows] = np.sqrt(np.asarray((scaled * scaled).sum(axis=1)).reshape(-1))
+            if kept is not None:
+                kept[rows] = scaled @ projection
+        self.source = HopSource(
+            graph.adjacency,
+            self._projected if kept is None else lambda rows, columns: kept[rows, columns],
+            width,
+            tuple(hops),
+            self_weight,
+            memory_budget,
+        )
+
+    @property
+    def num_nodes(self) -> int:
+        """The number of nodes n."""
+        return self.graph.num_nodes
+
+    def batch(self, nodes: NDArray[np.int64]) -> HopBatch:
+        """Some nodes as the model sees them."""
+        return self._on_device(self.source.sample(nodes), self.lengths[nodes], self.degrees[nodes])
+
+    def corrupted(self, nodes: NDArray[np.int64], permutation: NDArray[np.int64]) -> HopBatch:
+        """The same nodes where every node has the features of another: Deep Graph Infomax's negatives."""
+        return self._on_device(
+            self.source.sample(nodes, permutation), self.lengths[permutation[nodes]], self.degrees[nodes]
+        )
+
+    def blocks(self) -> Iterator[HopBatch]:
+        """Every node in order, some at a time."""
+        with HopStore(self.source) as store:
+            for start, hops in store.blocks(BLOCK):
+                rows = slice(start, start + hops.shape[1])
+                yield self._on_device(hops, self.lengths[rows], self.degrees[rows])
+
+    def _projected(self, rows: slice, columns: slice) -> NDArray[np.float32]:
+        return np.asarray(self._scaled(rows) @ self.projection[:, columns], dtype=np.float32)
+
+    def _scaled(self, rows: slice) -> NDArray[np.float32]:
+        """Some rows of the features, scaled; sparse ones stay sparse and act like arrays where they are used."""
+        features: NDArray[np.float32] = self.graph.features[rows]  # type: ignore[assignment]
+        return row_normalize(features) if self.normalize else features
+
+    def _on_device(
+        self, hops: NDArray[np.float32], lengths: NDArray[np.float32], degrees: NDArray[np.float32]
+    ) -> HopBatch:
+        return HopBatch(*(torch.from_numpy(part).to(self.device) for part in (hops, lengths, degrees)))

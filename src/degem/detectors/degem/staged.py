@@ -1,0 +1,218 @@
+"""DeGEM's default: the encoder is trained first, by contrast; then the energies on its latents; no choice needs OOD."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from degem.detectors.base import Scored
+from degem.detectors.degem.hop_inputs import HopInputs
+from degem.detectors.degem.staged_energies import HeadSettings, HeadTrainer, fit_densities, fit_probe, replace_terms
+from degem.detectors.degem.staged_model import HopBatch, StagedModel
+from degem.detectors.degem.staged_trainer import EncoderSettings, EncoderTrainer, Pool, draw_pool, select
+from degem.detectors.degem.terms import SMOOTHED, robust_scale
+from degem.detectors.split import TrainingSet
+from degem.graph import Graph
+from degem.ops.features import row_normalize
+from degem.ops.homophily import excess_homophily
+from degem.ops.hop_rows import class_hop_means, hop_rows
+from degem.ops.projection import fit_projection
+from degem.ops.propagation import smooth_over_neighbours
+from degem.seeding import seeded
+from degem.training import History, OnProgress, Progress, train
+
+if TYPE_CHECKING:
+    from degem.detectors.degem.detector import DeGEM
+
+SPACING = (0, 1, 2, 3, 5, 10, 20, 50)
+SMOOTHING, SCORE_STEPS, CLASS_STEPS = 0.7, 8, 4
+
+
+class Staged:
+    """Encoder first, energies second.
+
+    Arguments:
+        settings: The parameters.
+        num_features: The number of feature columns d₀.
+        num_classes: The number of classes C; 0 without labels.
+    """
+
+    def __init__(self, settings: DeGEM, num_features: int, num_classes: int) -> None:
+        self.settings = settings
+        with seeded(settings.seed):
+            self.module = StagedModel(
+                num_features=num_features,
+                rank=settings.projection_dim,
+                num_random=settings.random_dim,
+                hops=used_hops(settings.num_hops),
+                latent_dim=settings.latent_dim,
+                num_classes=num_classes,
+                density_rank=settings.density_dim,
+                head_dim=settings.head_dim,
+                dropout=settings.dropout,
+                weights=settings.term_weights,
+            ).to(settings.device)
+
+    def fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
+        """Project and propagate, train the encoder, fit the energies, scale the terms."""
+        settings, model, graph = self.settings, self.module, training.graph
+        on_progress(Progress("propagate", 0, 1))
+        scaled = row_normalize(graph.features) if settings.normalize_features else graph.features
+        projection = fit_projection(scaled, settings.projection_dim, settings.random_dim, seed=settings.seed)
+        model.projection.copy_(torch.from_numpy(projection))
+        inputs = self._inputs(graph)
+        pool = draw_pool(inputs, training.nodes, graph.labels, np.random.default_rng(settings.seed))
+        on_progress(Progress("propagate", 1, 1))
+        with torch.no_grad():
+            log_lengths = model.encode(pool.batch).log_lengths
+            model.length_mean.copy_(log_lengths.mean(dim=0))
+            model.length_std.copy_(log_lengths.std(dim=0, correction=0) + 1e-3)
+            model.homophily.fill_(excess_homophily(graph.adjacency, graph.labels))
+            model.hop_means.copy_(
+                torch.from_numpy(
+                    class_hop_means(
+                        graph.adjacency, scaled, graph.labels, training.nodes, model.hops[-1], settings.self_weight
+                    )
+                )
+            )
+        history = self._train_encoder(inputs, pool, on_progress)
+        return history | self._fit_energies(inputs, pool, on_progress)
+
+    @torch.no_grad()
+    def score(self, graph: Graph) -> Scored:
+        """Scores and class probabilities, both smoothed as far as the training labels were homophilic."""
+        energies, probabilities = self._raw(self._inputs(graph))
+        scores = self.module.scores(self._smoothed(energies, graph))
+        if probabilities is not None:
+            probabilities = self._over_neighbours(probabilities, graph, CLASS_STEPS)
+        return Scored(scores.cpu().numpy(), None if probabilities is None else probabilities.cpu().numpy())
+
+    @torch.no_grad()
+    def embed(self, graph: Graph) -> NDArray[np.float32]:
+        """Latents of every node."""
+        self.module.eval()
+        return torch.cat([self.module.encode(batch).latents.cpu() for batch in self._inputs(graph).blocks()]).numpy()
+
+    @torch.no_grad()
+    def embed_some(self, graph: Graph, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Latents of some nodes."""
+        self.module.eval()
+        return self.module.encode(self._inputs(graph).batch(nodes)).latents.cpu().numpy()
+
+    def hop_rows(self, graph: Graph, nodes: NDArray[np.int64]) -> list[Tensor]:
+        """Hop features 0 … L of some nodes, all of them: those the model does not use get no part in the score."""
+        scaled = row_normalize(graph.features) if self.settings.normalize_features else graph.features
+        rows = hop_rows(graph.adjacency, scaled, nodes, self.module.hops[-1], self.settings.self_weight)
+        return [torch.from_numpy(hop).to(self.settings.device) for hop in rows]
+
+    def score_from_hops(self, hops: list[Tensor]) -> Tensor:
+        """Scores from hop features alone: at an average degree, and before smoothing."""
+        self.module.eval()
+        projected = torch.stack([hops[hop] @ self.module.projection for hop in self.module.hops])
+        degree = torch.expm1(self.module.length_mean[0]).expand(len(hops[0]))
+        latent = self.module.encode(HopBatch(projected, hops[0].norm(dim=1), degree))
+        return self.module.scores(self.module.energies(latent))
+
+    def hop_reference(self) -> list[Tensor]:
+        """Mean hop features of each class."""
+        return list(self.module.hop_means)
+
+    def _train_encoder(self, inputs: HopInputs, pool: Pool, on_progress: OnProgress) -> History:
+        chosen = {field.name: getattr(self.settings, field.name) for field in dataclasses.fields(EncoderSettings)}
+        with seeded(self.settings.seed + 1):
+            trainer = EncoderTrainer(self.module, inputs, pool, EncoderSettings(**chosen), self.settings.seed)
+            history = train(
+                trainer.step,
+                self.settings.num_epochs,
+                on_progress=on_progress,
+                phase="train encoder",
+                rows_per_step=2 * self.settings.batch_size,
+            )
+        self.module.eval()
+        return history
+
+    def _fit_energies(self, inputs: HopInputs, pool: Pool, on_progress: OnProgress) -> History:
+        """The second stage: probe, densities, head, and the scale of each term."""
+        model, settings = self.module, self.settings
+        labels = pool.labels[pool.train]
+        with torch.no_grad():
+            direction = torch.sigmoid(model.encode(pool.batch).latents.mean(dim=0))
+            model.critic_direction.copy_(model.critic(direction))
+            latent = model.encode(select(pool.batch, pool.train))
+            fit_probe(model, latent, labels)
+            left_out = fit_densities(model, latent, labels)
+            points = model.points(latent)
+        history: History = {}
+        if settings.head_dim:
+            generator = torch.Generator(settings.device).manual_seed(settings.seed)
+            trainer = HeadTrainer(
+                model.latent_energy, points, HeadSettings(settings.energy_penalty, settings.langevin), generator
+            )
+            history = train(trainer.step, settings.num_head_steps, on_progress=on_progress, phase="train head")
+            trainer.finish()
+            with torch.no_grad():
+                left_out["latent"] += model.latent_energy.residual(model.latent_energy.whiten(points))
+        self._set_scale(inputs, pool, left_out)
+        return {name: values for name, values in history.items() if name != "seconds"}
+
+    @torch.no_grad()
+    def _set_scale(self, inputs: HopInputs, pool: Pool, left_out: dict[str, Tensor]) -> None:
+        """Where each term lies on training nodes, each left out of its densities, and how wide."""
+        train = pool.nodes[pool.train]
+        if self.module.homophily > 0:  # smoothing needs everybody's energies
+            energies, _ = self._raw(inputs)
+            energies = self._smoothed(replace_terms(energies, train, left_out), inputs.graph)[torch.from_numpy(train)]
+        else:
+            energies = self.module.energies(self.module.encode(select(pool.batch, pool.train)))
+            energies = replace_terms(energies, np.arange(len(train)), left_out)
+        centre, scale = robust_scale(energies)
+        self.module.term_centre.copy_(centre)
+        self.module.term_scale.copy_(scale)
+
+    def _raw(self, inputs: HopInputs) -> tuple[Tensor, Tensor | None]:
+        """Every node's terms and class probabilities, before smoothing."""
+        self.module.eval()
+        energies, probabilities = [], []
+        for batch in inputs.blocks():
+            latent = self.module.encode(batch)
+            energies.append(self.module.energies(latent))
+            block = self.module.probabilities(latent)
+            if block is not None:
+                probabilities.append(block)
+        return torch.cat(energies), torch.cat(probabilities) if probabilities else None
+
+    def _smoothed(self, energies: Tensor, graph: Graph) -> Tensor:
+        smooth = energies.clone()
+        smooth[:, SMOOTHED] = self._over_neighbours(energies[:, SMOOTHED], graph, SCORE_STEPS)
+        return smooth
+
+    def _over_neighbours(self, values: Tensor, graph: Graph, num_steps: int) -> Tensor:
+        weight = SMOOTHING * self.module.homophily.item()
+        mixed = smooth_over_neighbours(graph.adjacency, values.cpu().numpy(), weight=weight, num_steps=num_steps)
+        return torch.from_numpy(mixed).to(values)
+
+    def _inputs(self, graph: Graph) -> HopInputs:
+        return HopInputs(
+            graph,
+            self.module.projection.cpu().numpy(),
+            self.module.hops,
+            self_weight=self.settings.self_weight,
+            normalize=self.settings.normalize_features,
+            device=self.settings.device,
+            memory_budget=self.settings.memory_budget,
+        )
+
+
+def used_hops(num_hops: int) -> tuple[int, ...]:
+    """The hops up to ``num_hops`` that are looked at: they lie further apart the farther away they are.
+
+    Example:
+        >>> used_hops(10), used_hops(4)
+        ((0, 1, 2, 3, 5, 10), (0, 1, 2, 3, 4))
+    """
+    return (*(hop for hop in SPACING if hop < num_hops), num_hops)

@@ -1,0 +1,154 @@
+"""The second stage of DeGEM's default: energies on what the trained encoder sees of the training nodes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+from torch import Tensor
+
+from degem.detectors.degem.staged_model import Latent, StagedModel
+from degem.detectors.degem.terms import TERMS
+from degem.nn.mixture_energy import MixtureEnergy
+from degem.ops.density import fit_mixture
+from degem.ops.energy import contrastive_divergence
+from degem.ops.langevin import LangevinSettings, langevin
+
+PROBE_PENALTY, PROBE_ITERATIONS = 3e-4, 60
+HEAD_BATCH, HEAD_LEARNING_RATE, HEAD_AVERAGING = 256, 2e-3, 0.95
+
+
+def fit_probe(model: StagedModel, latent: Latent, labels: NDArray[np.int64]) -> None:
+    """The linear probe on hop directions: logistic regression with an L2 penalty.
+
+    Arguments:
+        model: The model whose probe is set.
+        latent: Training nodes on their way through the model.
+        labels: Their labels, −1 where unknown.
+    """
+    known = labels >= 0
+    if model.probe is None or len(np.unique(labels[known])) < 2:
+        return
+    directions = latent.directions.transpose(0, 1).flatten(1).cpu().numpy()[known]
+    regression = LogisticRegression(C=1 / (2 * known.sum() * PROBE_PENALTY), max_iter=PROBE_ITERATIONS, tol=1e-3)
+    regression.fit(directions, labels[known])
+    weight, bias = regression.coef_, regression.intercept_
+    if len(weight) == 1:  # two classes have one row: half of it for each side
+        weight, bias = np.vstack([-weight, weight]) / 2, np.concatenate([-bias, bias]) / 2
+    model.probe.weight.copy_(torch.from_numpy(weight))
+    model.probe.bias.copy_(torch.from_numpy(bias))
+
+
+def fit_densities(model: StagedModel, latent: Latent, labels: NDArray[np.int64]) -> dict[str, Tensor]:
+    """Every closed-form density, fitted on training nodes.
+
+    Arguments:
+        model: The model whose densities are set.
+        latent: Training nodes on their way through the model.
+        labels: Their labels, −1 where unknown.
+
+    Returns:
+        By term, the energies of the training nodes, each under a density fitted without it.
+    """
+    model.latent_mean.copy_(latent.latents.mean(dim=0))
+    classes = labels if (labels >= 0).all() else None
+    sources: dict[str, tuple[MixtureEnergy, Tensor, NDArray[np.int64] | None]] = {
+        "latent": (model.latent_energy, model.points(latent), classes),
+        "length": (model.length_energy, latent.log_lengths[:, 1:2], None),
+    }
+    for name, place in model.density_hops.items():
+        sources[name] = (getattr(model, f"{name}_energy"), latent.directions[place, :, : model.density_rank], None)
+    left_out = {}
+    for name, (energy, points, groups) in sources.items():
+        mixture = fit_mixture(points.double().cpu().numpy(), groups)
+        energy.set_base(mixture)
+        left_out[name] = torch.from_numpy(mixture.left_out).to(points)
+    return left_out
+
+
+@dataclass(frozen=True)
+class HeadSettings:
+    """How the head is trained; see :class:`~degem.DeGEM`."""
+
+    energy_penalty: float
+    langevin: LangevinSettings
+
+
+class HeadTrainer:
+    r"""Maximum likelihood of the latent energy: the head learns what the mixture under it leaves over.
+
+    Chains follow :math:`E = E_{base} + f` at temperature 1 in the whitened space, start from the base and persist.
+    The weights that score are a running average.
+
+    Arguments:
+        energy: The latent energy, its base set.
+        points: The latents of training nodes, not whitened.
+        settings: The penalty and the sampler.
+        generator: Source of batches and chains.
+    """
+
+    def __init__(
+        self, energy: MixtureEnergy, points: Tensor, settings: HeadSettings, generator: torch.Generator
+    ) -> None:
+        assert energy.hidden is not None
+        self.energy, self.hidden, self.settings, self.generator = energy, energy.hidden, settings, generator
+        self.points = energy.whiten(points)
+        chains = settings.langevin.num_chains or HEAD_BATCH
+        self.chains = energy.sample_base(chains, generator)
+        self.trained = [energy.hidden.weight, energy.hidden.bias, energy.slope]
+        self.average = [parameter.detach().clone() for parameter in self.trained]
+        self.optimizer = torch.optim.Adam(self.trained, lr=HEAD_LEARNING_RATE)
+
+    def step(self, index: int) -> Mapping[str, float]:
+        """Move the chains, then step the head on data against chains."""
+        sampler = self.settings.langevin
+        self.chains = langevin(self.chains, self.energy.gradient, sampler, self.generator)
+        fresh = torch.rand(len(self.chains), 1, generator=self.generator, device=self.chains.device)
+        restarted = self.energy.sample_base(len(self.chains), self.generator)
+        self.chains = torch.where(fresh < sampler.fresh_share, restarted, self.chains)
+        rows = torch.randperm(len(self.points), generator=self.generator, device=self.points.device)[:HEAD_BATCH]
+        self.optimizer.zero_grad()
+        loss = contrastive_divergence(
+            self.energy.residual(self.points[rows]), self.energy.residual(self.chains), self.settings.energy_penalty
+        )
+        loss.backward()
+        self.optimizer.step()
+        with torch.no_grad():
+            self.hidden.weight.div_(torch.linalg.matrix_norm(self.hidden.weight, 2).clamp_min(1))
+            for kept, parameter in zip(self.average, self.trained, strict=True):
+                kept.lerp_(parameter, 1 - HEAD_AVERAGING)
+        return {"energy": loss.item()}
+
+    @torch.no_grad()
+    def finish(self) -> None:
+        """Put the running average in the place of the last weights."""
+        for kept, parameter in zip(self.average, self.trained, strict=True):
+            parameter.copy_(kept)
+
+
+def replace_terms(energies: Tensor, rows: NDArray[np.int64], columns: Mapping[str, Tensor]) -> Tensor:
+    """Energies where some rows of some terms have other values.
+
+    Example:
+        >>> replace_terms(torch.zeros(2, len(TERMS)), np.array([1]), {"latent": torch.ones(1)})[:, 1]
+        tensor([0., 1.])
+    """
+    changed = energies.clone()
+    for name, values in columns.items():
+        changed[torch.from_numpy(rows), TERMS.index(name)] = values
+    return changed
+
+
+def temperature_one(step_size: float) -> float:
+    r"""The noise :math:`\sigma = \sqrt{2\lambda}` that makes Langevin chains sample :math:`e^{-E}`.
+
+    Example:
+        >>> temperature_one(0.5)
+        1.0
+    """
+    return math.sqrt(2 * step_size)

@@ -1,0 +1,140 @@
+"""The first stage of DeGEM's default: the encoder, by graph contrast and cross-entropy, on rows of hop features."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.nn import functional as F
+
+from degem.detectors.degem.hop_inputs import HopInputs
+from degem.detectors.degem.staged_model import HopBatch, StagedModel
+from degem.ops.contrast import infomax_loss
+
+MAX_POOL = 50_000
+MIN_CORRUPTIONS, MAX_CORRUPTIONS = 2, 15
+
+
+@dataclass(frozen=True)
+class EncoderSettings:
+    """Sizes of the encoder's steps; see :class:`~degem.DeGEM`."""
+
+    num_epochs: int
+    batch_size: int
+    learning_rate: float
+    weight_decay: float
+    classification_weight: float
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The nodes that training draws from: all of them, or a sample of a large graph that holds the training nodes.
+
+    Arguments:
+        nodes: The nodes, sorted.
+        batch: All of them as the model sees them.
+        train: Where the training nodes stand among them.
+        labels: Their labels, −1 where unknown.
+    """
+
+    nodes: NDArray[np.int64]
+    batch: HopBatch
+    train: NDArray[np.int64]
+    labels: NDArray[np.int64]
+
+
+def draw_pool(
+    inputs: HopInputs, train_nodes: NDArray[np.int64], labels: NDArray[np.int64], rng: np.random.Generator
+) -> Pool:
+    """A pool whose size does not grow with the graph beyond a point."""
+    some_train = train_nodes
+    if len(train_nodes) > MAX_POOL:
+        some_train = np.sort(rng.choice(train_nodes, MAX_POOL, replace=False))
+    nodes = np.arange(inputs.num_nodes)
+    if inputs.num_nodes > MAX_POOL:
+        nodes = np.union1d(rng.choice(inputs.num_nodes, MAX_POOL, replace=False), some_train)
+    return Pool(nodes, inputs.batch(nodes), np.searchsorted(nodes, some_train), labels[nodes])
+
+
+class EncoderTrainer:
+    """Deep Graph Infomax and cross-entropy, in steps whose cost does not depend on the graph's size.
+
+    The graph is corrupted anew each time about as many negatives were drawn as it has nodes.
+
+    Arguments:
+        model: The model to train, in place.
+        inputs: Hop features of the training graph.
+        pool: The nodes to draw from.
+        settings: Sizes of the steps.
+        seed: Seed of batches and permutations. Each step has a generator of its own, so a resumed run draws the same.
+    """
+
+    def __init__(self, model: StagedModel, inputs: HopInputs, pool: Pool, settings: EncoderSettings, seed: int) -> None:
+        self.model, self.inputs, self.pool, self.settings, self.seed = model, inputs, pool, settings, seed
+        self.labelled = pool.train[pool.labels[pool.train] >= 0]
+        wanted = math.ceil(settings.num_epochs * settings.batch_size / inputs.num_nodes)
+        corruptions = min(max(wanted, MIN_CORRUPTIONS), MAX_CORRUPTIONS)
+        self.refresh_every = math.ceil(max(settings.num_epochs, 1) / corruptions)
+        trained = [model.encoder, model.critic, *([] if model.classifier is None else [model.classifier])]
+        self.optimizer = torch.optim.Adam(
+            [model.critic_bias, *(parameter for module in trained for parameter in module.parameters())],
+            lr=settings.learning_rate,
+            weight_decay=settings.weight_decay,
+        )
+        self.round = -1
+        self.negatives = select(pool.batch, slice(0, 0))
+
+    def step(self, index: int) -> Mapping[str, float]:
+        """One step on a batch of nodes, as many corrupted ones, and labelled ones."""
+        self.model.train()
+        rng = np.random.default_rng([self.seed, 0, index])
+        nodes = _draw(np.arange(len(self.pool.nodes)), self.settings.batch_size, rng)
+        known = _draw(self.labelled, self.settings.batch_size // 2, rng)
+        corrupted = self._corrupted(index)
+        drawn = select(self.pool.batch, np.concatenate([nodes, known]))
+        latents = self.model.encode(joined(drawn, corrupted)).latents
+        positive, labelled, negative = latents.split([len(nodes), len(known), len(corrupted.degree)])
+        direction = self.model.critic(torch.sigmoid(positive.mean(dim=0)))
+        bias = self.model.critic_bias
+        losses = {"contrast": 2 * infomax_loss(positive @ direction + bias, negative @ direction + bias)}
+        if self.model.classifier is not None and self.settings.classification_weight:
+            target = torch.from_numpy(self.pool.labels[known]).to(labelled.device)
+            losses["classification"] = F.cross_entropy(self.model.classifier(labelled), target)
+        weights = {"contrast": 1.0, "classification": self.settings.classification_weight}
+        self.optimizer.zero_grad()
+        torch.stack([weights[name] * loss for name, loss in losses.items()]).sum().backward()
+        self.optimizer.step()
+        return {name: loss.item() for name, loss in losses.items()}
+
+    def _corrupted(self, index: int) -> HopBatch:
+        """This step's share of the negatives drawn at the last corruption."""
+        (turn, place), size = divmod(index, self.refresh_every), self.settings.batch_size
+        if turn != self.round:
+            rng = np.random.default_rng([self.seed, 1, turn])
+            nodes = rng.integers(0, self.inputs.num_nodes, size * self.refresh_every)
+            self.negatives = self.inputs.corrupted(nodes, rng.permutation(self.inputs.num_nodes))
+            self.round = turn
+        return select(self.negatives, slice(place * size, (place + 1) * size))
+
+
+def _draw(places: NDArray[np.int64], size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Some of the places, or all where there are no more; with repeats only where they are rare."""
+    return places if len(places) <= size else rng.choice(places, size, replace=len(places) > 5 * size)
+
+
+def select(batch: HopBatch, rows: NDArray[np.int64] | slice) -> HopBatch:
+    """Some rows of a batch."""
+    return HopBatch(batch.hops[:, rows], batch.length[rows], batch.degree[rows])
+
+
+def joined(first: HopBatch, second: HopBatch) -> HopBatch:
+    """Two batches as one."""
+    return HopBatch(
+        torch.cat([first.hops, second.hops], dim=1),
+        torch.cat([first.length, second.length]),
+        torch.cat([first.degree, second.degree]),
+    )

@@ -1,0 +1,42 @@
+"""A few columns that stand for many: the leading singular directions of the features, and some random ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.utils.extmath import randomized_svd
+
+MAX_ROWS = 50_000
+
+
+def fit_projection(
+    features: NDArray[np.float32] | sp.csr_array, rank: int, num_random: int, *, seed: int
+) -> NDArray[np.float32]:
+    r"""A projection :math:`P = [V \,\|\, G]`, of shape :math:`(d_0, r + q)`.
+
+    :math:`V` holds the :math:`r` leading right singular vectors of the features (Halko et al. 2011), of a seeded sample
+    of their rows where there are very many. :math:`G` holds :math:`q` Gaussian directions orthogonal to them: features
+    that training never saw show up there.
+
+    Arguments:
+        features: The features :math:`X`, of shape :math:`(n, d_0)`.
+        rank: How many singular directions :math:`r`, at most as many as there are.
+        num_random: How many random directions :math:`q`.
+        seed: Seed of both.
+
+    Example:
+        >>> fit_projection(np.eye(5, dtype=np.float32), 2, 1, seed=0).shape
+        (5, 3)
+    """
+    rng = np.random.default_rng(seed)
+    rows, width = features.shape
+    if rows > MAX_ROWS:
+        features = features[np.sort(rng.choice(rows, MAX_ROWS, replace=False))]
+    # every direction kept needs a row of its own; short graphs get fewer, padded with zeros so that shapes follow rank
+    found = min(rank, width, features.shape[0])
+    leading = randomized_svd(features, found, n_iter=2, random_state=seed)[2].T
+    random = rng.standard_normal((width, num_random)) / np.sqrt(max(num_random, 1))
+    random -= leading @ (leading.T @ random)
+    padding = np.zeros((width, rank - found))
+    return np.hstack([leading, padding, random]).astype(np.float32)
