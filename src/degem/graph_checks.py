@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -61,9 +62,13 @@ def _checked_dense(features: Any) -> NDArray[np.float32]:
     width, rows = dense.shape[1], 1 << 16
     for start in range(0, dense.shape[0], rows):  # blocks: no n × d₀ temporary on large memory maps
         block = dense[start : start + rows]
-        _check_finite(block.reshape(-1), lambda entry, start=start: start + entry // width)
+        _check_finite(block.reshape(-1), partial(_row_of_entry, start, width))
         release(dense)
     return _frozen(dense)
+
+
+def _row_of_entry(start: int, width: int, entry: int) -> int:
+    return start + entry // width
 
 
 def _check_finite(values: NDArray[np.float32], row_of: Callable[[int], int]) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -12,10 +10,10 @@ from degem.ops.density import Mixture
 
 
 class MixtureEnergy(nn.Module):
-    r"""The energy :math:`E(u) = -\log\sum_y \pi_y e^{-\|u - \mu_y\|^2/2} + f(u)`, :math:`f(u) = w^\top \mathrm{SiLU}(Wu + b)`.
+    r"""The energy :math:`E(u) = -\log\sum_y \pi_y e^{-\|u - \mu_y\|^2/2} + w^\top \mathrm{SiLU}(Wu + b)`.
 
-    The base is a mixture fitted in closed form; :math:`f` starts at zero and is trained by maximum likelihood. With
-    ``hidden_dim`` 0 there is the base alone.
+    The base, a mixture, is fitted in closed form; the head, the second part, starts at zero and is trained by maximum
+    likelihood. With ``hidden_dim`` 0 there is the base alone.
 
     Arguments:
         dim: The size of a point.
@@ -77,8 +75,8 @@ class MixtureEnergy(nn.Module):
     def sample_base(self, count: int, generator: torch.Generator) -> Tensor:
         """Whitened points drawn from the mixture."""
         component = torch.multinomial(self.log_prior.exp(), count, replacement=True, generator=generator)
-        noise: Any = torch.randn(count, self.centres.shape[1], generator=generator, device=generator.device)
-        return self.centres[component] + noise
+        noise = torch.randn(count, self.centres.shape[1], generator=generator, device=generator.device)
+        return noise.add_(self.centres[component])
 
     def _component_logits(self, u: Tensor) -> Tensor:
         return self.log_prior - torch.cdist(u, self.centres, compute_mode="use_mm_for_euclid_dist").square() / 2

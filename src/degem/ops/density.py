@@ -71,7 +71,8 @@ def fit_mixture(points: Array, labels: NDArray[np.int64] | None = None) -> Mixtu
 def squared_distances(whitened: Array, centres: Array) -> Array:
     """Squared distances of shape (n, C) between whitened points and centres."""
     cross = whitened @ centres.T
-    return np.maximum((whitened**2).sum(axis=1, keepdims=True) - 2 * cross + (centres**2).sum(axis=1), 0)
+    squares = (whitened**2).sum(axis=1, keepdims=True) + (centres**2).sum(axis=1)
+    return np.asarray(np.maximum(squares - 2 * cross, 0), dtype=np.float64)
 
 
 def mixture_energy(distances: Array, log_prior: Array) -> Array:

@@ -56,7 +56,7 @@ def class_hop_means(
 ) -> NDArray[np.float32]:
     r"""The mean of :math:`X^{(\ell)}` over some nodes of each class, without propagating the features.
 
-    :math:`S` is symmetric, so :math:`\frac{1}{m}1_y^\top S^\ell X = (S^\ell 1_y)^\top X / m`: one column a class travels.
+    :math:`S` is symmetric, so :math:`1_y^\top S^\ell X = (S^\ell 1_y)^\top X`: one column a class travels.
 
     Arguments:
         adjacency: The adjacency :math:`A`.

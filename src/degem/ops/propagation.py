@@ -36,7 +36,7 @@ def propagate(
     out = np.empty_like(x) if out is None else out
     degrees = np.diff(adjacency.indptr)
     scale = np.where(degrees > 0, 1 / np.sqrt(np.maximum(degrees, 1, dtype=np.float32)), np.float32(0))
-    numba.set_num_threads(min(torch.get_num_threads(), numba.config.NUMBA_NUM_THREADS))
+    numba.set_num_threads(min(torch.get_num_threads(), vars(numba.config)["NUMBA_NUM_THREADS"]))
     _weighted_sum(adjacency.indptr, adjacency.indices, scale, np.float32(self_weight), x, out)
     return out
 
@@ -89,15 +89,16 @@ def smooth_over_neighbours(
     degrees = np.diff(adjacency.indptr)[:, None]
     if weight == 0:
         return values
-    root = np.sqrt(np.maximum(degrees, 1)).astype(np.float32)  # D⁻¹A = D^-½ (D^-½ A D^-½) D^½
-    smooth = np.ascontiguousarray(values, dtype=np.float32)
+    root = np.sqrt(np.maximum(degrees, 1, dtype=np.float32))  # D⁻¹A = D^-½ (D^-½ A D^-½) D^½
+    own, others = np.float32(1 - weight), np.float32(weight)
+    smooth: NDArray[np.float32] = np.ascontiguousarray(values, dtype=np.float32)
     for _ in range(num_steps):
         mean = np.where(degrees > 0, propagate(adjacency, smooth * root) / root, smooth)
-        smooth = (1 - weight) * smooth + weight * mean
-    return smooth.astype(np.float32)
+        smooth = np.asarray(own * smooth + others * mean, dtype=np.float32)
+    return smooth
 
 
-@numba.njit(parallel=True, cache=True, fastmath=True)  # type: ignore[untyped-decorator]
+@numba.njit(parallel=True, cache=True, fastmath=True)
 def _weighted_sum(indptr: Any, indices: Any, scale: Any, self_weight: Any, x: Any, out: Any) -> None:
     # Four neighbours at a time: a row of the result is loaded and stored a quarter as often.
     width = x.shape[1]

@@ -21,6 +21,7 @@ from degem.ops.langevin import LangevinSettings
 from degem.parameters import Count, Fraction, NonNegative, NonNegativeInt, Positive
 from degem.training import History, OnProgress
 
+DEFAULT_WEIGHTS = TermWeights()
 STEP = 0.05
 CHAINS_AT_TEMPERATURE_ONE = LangevinSettings(
     num_steps=5, step_size=STEP, noise_std=math.sqrt(2 * STEP), num_chains=256, start="normal"
@@ -118,7 +119,7 @@ class DeGEM(Detector):
     random_dim: NonNegativeInt = 32
     density_dim: Count = 16
     num_head_steps: NonNegativeInt = 100
-    term_weights: TermWeights = TermWeights()
+    term_weights: TermWeights = DEFAULT_WEIGHTS
     memory_budget: Positive | None = None
 
     multi_hop: bool = True

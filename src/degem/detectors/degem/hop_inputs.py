@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -87,9 +88,9 @@ class HopInputs:
     def _projected(self, rows: slice, columns: slice) -> NDArray[np.float32]:
         return np.asarray(self._scaled(rows) @ self.projection[:, columns], dtype=np.float32)
 
-    def _scaled(self, rows: slice) -> NDArray[np.float32]:
-        """Some rows of the features, scaled; sparse ones stay sparse and act like arrays where they are used."""
-        features: NDArray[np.float32] = self.graph.features[rows]  # type: ignore[assignment]
+    def _scaled(self, rows: slice) -> Any:
+        """Some rows of the features, scaled: an array, or a CSR matrix where they are sparse."""
+        features = self.graph.features[rows]
         return row_normalize(features) if self.normalize else features
 
     def _on_device(

@@ -64,9 +64,9 @@ class Trainer:
         )
         head = list(model.head.parameters())
         rest = [parameter for name, parameter in model.named_parameters() if not name.startswith("head.")]
-        options = {"lr": settings.learning_rate, "weight_decay": settings.weight_decay}
-        self.head_optimizer = torch.optim.Adam(head, **options)
-        self.encoder_optimizer = torch.optim.Adam(rest, **options)
+        rate, decay = settings.learning_rate, settings.weight_decay
+        self.head_optimizer = torch.optim.Adam(head, lr=rate, weight_decay=decay)
+        self.encoder_optimizer = torch.optim.Adam(rest, lr=rate, weight_decay=decay)
 
     def step(self, index: int) -> Mapping[str, float]:
         """One iteration: sample chains, step the energy head, recompute the summary, step the encoder."""
@@ -99,7 +99,7 @@ class Trainer:
         loss = contrastive_divergence(
             self.model.head(train_latents, summary), self.model.head(chains, summary), self.settings.energy_penalty
         )
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         self.head_optimizer.step()
         with torch.no_grad():
             self.node_energies[nodes] = self.model.head(latents, summary)

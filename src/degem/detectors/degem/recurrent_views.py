@@ -49,7 +49,7 @@ class Views:
     @property
     def num_nodes(self) -> int:
         """The number of nodes n."""
-        return self.hops.shape[1]
+        return int(self.hops.shape[1])
 
     def rows(self, nodes: Tensor) -> Tensor:
         """Hop features of some nodes, of shape (L + 1, len(nodes), r)."""
@@ -77,7 +77,7 @@ class Views:
         kept = rng.random(upper.nnz) >= GRACE_EDGE_DROP
         row, column = upper.row[kept], upper.col[kept]
         half = sp.coo_array((upper.data[kept], (row, column)), shape=upper.shape)
-        mask = (rng.random(self.hops.shape[2]) >= GRACE_FEATURE_MASK).astype(np.float32)
+        mask = np.asarray(rng.random(self.hops.shape[2]) >= GRACE_FEATURE_MASK, dtype=np.float32)
         return self._propagated(sp.csr_array(half + half.T), self.hops[0] * mask)
 
     def _propagated(self, adjacency: sp.csr_array, x: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -124,6 +124,7 @@ class Staged:
 
     def _train_encoder(self, inputs: HopInputs, pool: Pool, on_progress: OnProgress) -> History:
         chosen = {field.name: getattr(self.settings, field.name) for field in dataclasses.fields(EncoderSettings)}
+        chosen["batch_size"] = min(self.settings.batch_size or inputs.num_nodes, inputs.num_nodes)
         with seeded(self.settings.seed + 1):
             trainer = EncoderTrainer(self.module, inputs, pool, EncoderSettings(**chosen), self.settings.seed)
             history = train(
@@ -131,7 +132,7 @@ class Staged:
                 self.settings.num_epochs,
                 on_progress=on_progress,
                 phase="train encoder",
-                rows_per_step=2 * self.settings.batch_size,
+                rows_per_step=2 * trainer.settings.batch_size,
             )
         self.module.eval()
         return history

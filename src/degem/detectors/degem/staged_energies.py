@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -142,13 +141,3 @@ def replace_terms(energies: Tensor, rows: NDArray[np.int64], columns: Mapping[st
     for name, values in columns.items():
         changed[torch.from_numpy(rows), TERMS.index(name)] = values
     return changed
-
-
-def temperature_one(step_size: float) -> float:
-    r"""The noise :math:`\sigma = \sqrt{2\lambda}` that makes Langevin chains sample :math:`e^{-E}`.
-
-    Example:
-        >>> temperature_one(0.5)
-        1.0
-    """
-    return math.sqrt(2 * step_size)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from degem.detectors.degem.terms import SMOOTHED, TERMS, TermWeights, combine
+from degem.detectors.degem.terms import TERMS, TermWeights, combine
 from degem.nn.hop_encoder import HopDirectionEncoder
 from degem.nn.mixture_energy import MixtureEnergy
 from degem.ops.energy import logit_energy
@@ -150,11 +150,8 @@ class StagedModel(nn.Module):
         """Class probabilities of shape (n, C): the mean of classifier and probe; None without classes."""
         if self.classifier is None:
             return None
-        return (self.classifier(latent.latents).softmax(dim=1) + self._probe_logits(latent).softmax(dim=1)) / 2
-
-    def smoothed_columns(self) -> Tensor:
-        """Which terms are averaged over neighbours."""
-        return SMOOTHED
+        by_encoder: Tensor = self.classifier(latent.latents).softmax(dim=1)
+        return (by_encoder + self._probe_logits(latent).softmax(dim=1)) / 2
 
     def _probe_logits(self, latent: Latent) -> Tensor:
         assert self.probe is not None

@@ -66,7 +66,7 @@ def robust_scale(energies: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def combine(energies: Tensor, centre: Tensor, scale: Tensor, weights: Tensor) -> Tensor:
-    r"""One energy from all terms, :math:`\sum_k w_k\,\psi((E_k - m_k)/s_k)` with :math:`\psi(z) = \mathrm{sign}(z)\log(1 + |z|)`.
+    r"""One energy, :math:`\sum_k w_k\,\psi((E_k - m_k)/s_k)` with :math:`\psi(z) = \mathrm{sign}(z)\log(1 + |z|)`.
 
     The logarithm keeps a term that is far out from silencing the others.
 
