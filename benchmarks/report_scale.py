@@ -1,8 +1,8 @@
 """How long a report takes and how much memory: ``python benchmarks/report_scale.py 10000 1000000``.
 
-Each size runs in a process of its own, which makes a random graph (ten edges a node, 64 features), fits DeGEM at its
-default width on 2,000 nodes of it, and then writes the report. Time covers scoring, explanations, map and page; memory is
-the peak of the whole process.
+Each size runs in a process of its own, which makes a random graph (ten edges a node, 64 features), fits DeGEM on 2,000
+nodes of it, and then writes the report. Time covers scoring, explanations, map and page; memory is the peak of the
+whole process, the graph included.
 """
 
 from __future__ import annotations

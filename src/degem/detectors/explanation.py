@@ -230,29 +230,19 @@ class _Parts:
 
 
 def _parts(detector: Any, graph: Graph, rows: NDArray[np.int64]) -> _Parts:
-    """The parts of each node's score against the mean of the class that its own features fit best."""
+    """The parts of each node's score against the mean of the class that its own features are closest to.
+
+    The predicted class will not do: a node wired into another class is predicted to be of that class, and then its own
+    features look like the fault.
+    """
     hops, reference = detector._hop_rows(graph, rows), detector._hop_reference()
-    home = _best_fit(detector, hops[0], reference)
+    home = torch.cdist(hops[0], reference[0]).argmin(dim=1)
     if len(reference[0]) == 1:
         names = ["the mean training node"]
     else:
         names = [f"the mean of class {name}" for name in class_names(detector)]
     parts = integrated_gradients(detector, hops, [means[home] for means in reference])
     return _Parts(parts, [names[index] for index in home.tolist()])
-
-
-@torch.no_grad()
-def _best_fit(detector: HopScored, own: torch.Tensor, reference: list[torch.Tensor]) -> torch.Tensor:
-    """For each node the class in whose typical neighbourhood its own features would score lowest.
-
-    The predicted class will not do: a node wired into another class is predicted to be of that class, and then its own
-    features look like the fault.
-    """
-    energies = [
-        detector._score_from_hops([own, *(means[index].expand_as(own) for means in reference[1:])])
-        for index in range(len(reference[0]))
-    ]
-    return torch.stack(energies).argmin(dim=0)
 
 
 def class_means(hops: Array, training: TrainingSet) -> torch.Tensor:
