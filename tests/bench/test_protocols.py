@@ -119,3 +119,11 @@ def test_protocols_ask_for_their_scenarios() -> None:
     assert inductive.without_test
     assert inductive.without_ood
     assert (inductive.seed, inductive.label_rate) == (3, 0.5)
+
+
+def test_a_method_scored_only_after_training_counts_at_its_end(scenario: Scenario) -> None:
+    oracle, strict = (
+        run(protocol, Detector.registry["mahalanobis"](num_epochs=3), scenario, ["feature"])["feature"]
+        for protocol in ("oracle", "strict")
+    )
+    assert oracle.metrics == strict.metrics

@@ -3,7 +3,8 @@
 - **strict**: a detector is handed the training graph (and exposure nodes, if it is one of the methods that need such)
   and nothing else; test and OOD nodes are touched only after ``fit`` has returned.
 - **oracle**: the paper's: while it trains, the detector is scored on the test nodes, and for each shift the step with
-  the highest test AUROC + test accuracy counts.
+  the highest test AUROC + test accuracy counts. A method whose score is made only after training (a density on the
+  trained latents, say) counts at its end.
 - **inductive**: strict, on a training graph without the ID test nodes and without any OOD node.
 """
 
@@ -123,13 +124,17 @@ class _Looks:
     shifts: Sequence[str]
     best: dict[str, Outcome] = field(default_factory=dict)
     seconds: float = 0.0
+    able: bool = True
 
     def __call__(self, progress: Progress) -> None:
         every = max(1, progress.total // ORACLE_LOOKS)
-        if progress.phase != "train" or progress.done % every:
+        if not self.able or progress.phase != "train" or progress.done % every:
             return
         start = time.perf_counter()
-        self.keep(judge(self.detector, self.scenario, self.shifts, 0.0))
+        try:
+            self.keep(judge(self.detector, self.scenario, self.shifts, 0.0))
+        except AttributeError:  # what its score needs is not learnt yet
+            self.able = False
         self.seconds += time.perf_counter() - start
 
     def keep(self, outcomes: Mapping[str, Outcome]) -> None:
