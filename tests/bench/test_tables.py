@@ -170,9 +170,16 @@ def test_the_page_says_what_the_rows_say(tmp_path: Path) -> None:
     assert "3,170" in text
 
 
-def test_a_reversed_published_sign_is_recognised(tmp_path: Path) -> None:
-    Store(tmp_path).append([row("odin", "structure", 0, 70.0)])
-    assert "its sign is reversed" in results_page(tables_in(tmp_path))  # published: 30.57
+def test_a_reversed_published_sign_is_told_of_the_two_methods_that_have_it(tmp_path: Path) -> None:
+    Store(tmp_path).append([row("odin", "structure", 0, 70.0), row("energy", "structure", 0, 20.0)])
+    text = results_page(tables_in(tmp_path))
+    assert "its published sign is reversed, turned over it reads 69.43" in text  # published: 30.57
+    assert text.count("its published sign") == 1
+
+
+def test_pictures_are_shown(tmp_path: Path) -> None:
+    Store(tmp_path).append(ROWS)
+    assert "![figures/a.png](figures/a.png)" in results_page(tables_in(tmp_path), ["figures/a.png"])
 
 
 def test_a_folder_without_results_says_how_to_make_some(tmp_path: Path) -> None:

@@ -152,13 +152,16 @@ def docs(
 ) -> None:
     """Write the page of results: every table, and what reproduces, what does not, and why, all from the rows.
 
+    Pictures that degem bench figure wrote into a folder "figures" beside the page are shown on it.
+
     Example: degem bench docs benchmarks/results/bench --out docs/results.md
     """
     from degem.bench.page import results_page
     from degem.bench.results import tables_in
 
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(results_page(tables_in(results)), encoding="utf-8")
+    pictures = sorted(path.relative_to(out.parent).as_posix() for path in (out.parent / "figures").glob("*.png"))
+    out.write_text(results_page(tables_in(results), pictures), encoding="utf-8")
     typer.echo(str(out))
 
 
