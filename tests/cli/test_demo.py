@@ -4,12 +4,10 @@ import json
 
 import pandas as pd
 
-from degem.cli import demo
 from degem.training import train
 
 
 def test_demo_leaves_all_there_is_to_see(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(demo, "SMALL", {"latent_dim": 8, "num_epochs": 1})
     monkeypatch.setattr("degem.detectors.backbone.train", lambda step, _, **options: train(step, 1, **options))
     outcome = run("demo", "--out", tmp_path / "demo")
     assert outcome.code == 0, outcome.err

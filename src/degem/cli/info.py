@@ -22,7 +22,6 @@ def info(model: ModelArgument, as_json: AsJson = False) -> None:
         "classes": about["class_names"] or about["classes"],
         "training_nodes": about["num_training_nodes"],
         "calibration_nodes": len(state["calibration.scores"]),
-        "training_steps": max((len(curve) for curve in about["history"].values()), default=0),
         "weights": sum(tensor.numel() for name, tensor in state.items() if name.startswith("model.")),
         "versions": about["versions"],
         "format_version": about["format_version"],
