@@ -1,0 +1,95 @@
+"""Time and memory from ten thousand to ten million nodes at ten edges a node: is the cost linear?
+
+    python benchmarks/scale.py                          # 10k, 100k, 1M and 10M nodes
+    python benchmarks/scale.py --sizes 10000,100000
+
+Each size has a process of its own, which writes a seeded graph to disk if it is not there yet, opens it as memory maps,
+fits DeGEM at its defaults and scores every node. Writing the graph is not counted. The rows go to
+``results/scale.csv``, the plot to ``results/scale.png``; the exponent is the slope of log time over log nodes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import large_graph
+import matplotlib as mpl
+import measure
+import numpy as np
+import pandas as pd
+from matplotlib import pyplot as plt
+
+from degem import DeGEM
+from degem.data.memmap import read_memmap
+
+SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
+PHASES = ("read", "fit", "score")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="numbers of nodes, separated by commas")
+    parser.add_argument(
+        "--folder", type=Path, default=Path(tempfile.gettempdir()) / "degem-scale", help="of the graphs"
+    )
+    parser.add_argument("--no-write", action="store_true", help="leave benchmarks/results as it is")
+    options = parser.parse_args()
+    rows = []
+    for size in map(int, options.sizes.split(",")):
+        rows.append(measure.in_child(run, size, options.folder))
+        print(pd.DataFrame(rows[-1:]).to_string(index=False, header=len(rows) == 1), flush=True)
+    for phase in ("fit", "score"):
+        print(f"{phase}: time grows with nodes to the power {exponent(rows, phase):.2f}")
+    if not options.no_write:
+        measure.write(rows, "scale")
+        plot(rows, measure.RESULTS / "scale.png")
+
+
+def run(num_nodes: int, folder: Path) -> dict[str, Any]:
+    """Seconds and peak resident memory of each phase."""
+    home = folder / str(num_nodes)
+    if not (home / "indptr.npy").exists():
+        large_graph.write_graph(home, num_nodes)
+    DeGEM().fit(measure.planted_graph())
+    found: dict[str, Any] = {"nodes": num_nodes}
+    with measure.measured() as taken:
+        graph = read_memmap(home)
+    found |= {"edges": graph.num_edges, "read_seconds": taken.seconds, "read_peak_mib": taken.resident_mib}
+    with measure.measured() as taken:
+        detector = DeGEM().fit(graph)
+    found |= {"fit_seconds": taken.seconds, "fit_peak_mib": taken.resident_mib}
+    with measure.measured() as taken:
+        scores = detector.decision_function(graph)
+    found |= {"score_seconds": taken.seconds, "score_peak_mib": taken.resident_mib, "mean_score": float(scores.mean())}
+    return found
+
+
+def exponent(rows: list[dict[str, Any]], phase: str) -> float:
+    """The slope of log seconds over log nodes."""
+    if len(rows) < 2:
+        return float("nan")
+    nodes, seconds = (np.log([row[name] for row in rows]) for name in ("nodes", f"{phase}_seconds"))
+    return float(np.polyfit(nodes, seconds, 1)[0])
+
+
+def plot(rows: list[dict[str, Any]], path: Path) -> None:
+    """Seconds and peak memory over nodes, on logarithmic axes."""
+    mpl.use("Agg")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    nodes = [row["nodes"] for row in rows]
+    for phase in PHASES:
+        label = phase if phase == "read" else f"{phase}: exponent {exponent(rows, phase):.2f}"
+        left.loglog(nodes, [row[f"{phase}_seconds"] for row in rows], marker="o", label=label)
+        right.loglog(nodes, [row[f"{phase}_peak_mib"] / 1024 for row in rows], marker="o", label=phase)
+    left.set(xlabel="nodes", ylabel="seconds")
+    right.set(xlabel="nodes", ylabel="peak resident memory, GiB")
+    left.legend()
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
+if __name__ == "__main__":
+    main()
