@@ -185,3 +185,13 @@ def test_pictures_are_shown(tmp_path: Path) -> None:
 def test_a_folder_without_results_says_how_to_make_some(tmp_path: Path) -> None:
     with pytest.raises(DegemError, match="degem bench run"):
         tables_in(tmp_path)
+
+
+def test_a_table_of_ones_own_is_shown_from_beside_its_rows(tmp_path: Path) -> None:
+    text = 'title = "Hops"\ndatasets = ["cora"]\n[[variants]]\nname = "two"\nmethod = "degem"\nset = { num_hops = 2 }\n'
+    (tmp_path / "hops.toml").write_text(text)
+    Store(tmp_path).append(ROWS)
+    results = tables_in(tmp_path)
+    spec = results.table("hops")
+    assert spec is not None
+    assert [entry.ours.mean for entry in entries(spec, results.rows, "strict") if entry.ours] == [11.0]

@@ -37,6 +37,7 @@ def tables_in(folder: Path) -> Results:
         raise DegemError(f"{folder} has no {NAME} with rows: degem bench run TABLE --out {folder} makes one")
     protocols = tuple(protocol for protocol in PROTOCOLS if any(row.protocol == protocol for row in rows))
     order = sorted(spec_names(), key=lambda name: (name != "main", name))
-    specs = [read_spec(name) for name in order]
+    own = sorted(str(path) for path in folder.glob("*.toml"))  # tables of the user's, kept beside their rows
+    specs = [read_spec(name) for name in (*order, *own)]
     tables = tuple((spec, protocol) for protocol in protocols for spec in specs if entries(spec, rows, protocol))
     return Results(rows, protocols, tables)

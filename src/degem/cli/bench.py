@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -80,6 +81,10 @@ def run_command(
                 f"degem: {dataset} is not on this machine and left out: put {path.name} into {path.parent}", err=True
             )
         tasks = [task for task in tasks if task.dataset not in absent]
+    if table not in (*specs.spec_names(), "all"):
+        out.mkdir(parents=True, exist_ok=True)
+        if Path(table).resolve().parent != out.resolve():
+            shutil.copyfile(table, out / Path(table).name)  # degem bench show finds it there
     with listening() as listener:
         status = runner.run(tasks, out, data_dir=data_dir, workers=workers, listener=listener)
     failures = sum(bool(row.error) for row in status.rows)
