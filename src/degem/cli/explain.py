@@ -87,7 +87,8 @@ def _print(found: Explanation) -> None:
     console.print(Text(found.summary))
     table = Table("moved the score", "by", box=SIMPLE)
     for hop, part in enumerate(found.hop_parts):
-        table.add_row("its own features" if hop == 0 else f"hop {hop}", f"{part:+.4g}")
+        if part != 0:  # a hop that the method does not look at
+            table.add_row("its own features" if hop == 0 else f"hop {hop}", f"{part:+.4g}")
     if found.features:
         table.add_section()
     for feature in found.features:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -235,7 +236,11 @@ def _card(detector: Detector, graph: Graph) -> list[dict[str, Any]]:
         "training time": f"{seconds[-1]:.1f} s" if seconds else "unknown",
     }
     versions = {package: version(package) for package in ("degem", "torch", "numpy", "scipy", "scikit-learn", "plotly")}
-    parameters = {name: str(value) for name, value in detector.get_params().items() if not hasattr(value, "__dict__")}
+    parameters = {
+        name: f"{value:.6g}" if isinstance(value, float) else str(value)
+        for name, value in detector.get_params().items()
+        if not dataclasses.is_dataclass(value)
+    }
     parts = {"Scored graph": data, "Model": model, "Parameters": parameters, "Versions": versions}
     return [{"title": title, "rows": [list(row) for row in rows.items()]} for title, rows in parts.items()]
 
