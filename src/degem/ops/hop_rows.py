@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from degem.ops.hop_store import HopSource
-from degem.ops.propagation import hop_features
+from degem.ops.hop_store import BLOCK, HopSource
+from degem.ops.propagation import propagate
 
 
 def hop_rows(
@@ -48,7 +50,7 @@ def hop_rows(
 
 def class_hop_means(
     adjacency: sp.csr_array,
-    features: NDArray[np.float32] | sp.csr_array,
+    rows_of: Callable[[slice], NDArray[np.float32] | sp.csr_array],
     labels: NDArray[np.int64],
     nodes: NDArray[np.int64],
     num_hops: int,
@@ -60,7 +62,7 @@ def class_hop_means(
 
     Arguments:
         adjacency: The adjacency :math:`A`.
-        features: The features :math:`X`, of shape :math:`(n, d_0)`.
+        rows_of: Some rows of the features :math:`X`, given as a slice.
         labels: A class for each node, −1 where unknown.
         nodes: The nodes to average; those without a label count only where none has one.
         num_hops: The number of hops :math:`L`.
@@ -71,7 +73,8 @@ def class_hop_means(
 
     Example:
         >>> pair = sp.csr_array(np.array([[0, 1], [1, 0]], dtype=np.float32))
-        >>> class_hop_means(pair, np.eye(2, dtype=np.float32), np.array([0, 1]), np.arange(2), 1, 0.0)[1]
+        >>> x = np.eye(2, dtype=np.float32)
+        >>> class_hop_means(pair, lambda rows: x[rows], np.array([0, 1]), np.arange(2), 1, 0.0)[1]
         array([[0., 1.],
                [1., 0.]], dtype=float32)
     """
@@ -81,8 +84,12 @@ def class_hop_means(
     nodes, classes = nodes[classes >= 0], classes[classes >= 0]
     share = np.zeros((adjacency.shape[0], classes.max() + 1), dtype=np.float32)
     share[nodes, classes] = (1 / np.bincount(classes))[classes]
-    reached = hop_features(adjacency, share, num_hops, self_weight=self_weight)
-    return np.stack([_dense(features.T @ hop).T for hop in reached])
+    means = []
+    for hop in range(num_hops + 1):
+        share = propagate(adjacency, share, self_weight=self_weight) if hop else share
+        spans = (slice(start, start + BLOCK) for start in range(0, len(share), BLOCK))
+        means.append(sum(_dense(rows_of(rows).T @ share[rows]).T for rows in spans))
+    return np.stack(means)
 
 
 def _dense(matrix: NDArray[np.float32] | sp.csr_array) -> NDArray[np.float32]:

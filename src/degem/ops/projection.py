@@ -7,7 +7,22 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.extmath import randomized_svd
 
+from degem.ops.features import Features
+
 MAX_ROWS = 50_000
+
+
+def sample_rows(features: Features, seed: int) -> Features:
+    """All rows of the features, or a seeded sample where there are very many: enough for their leading directions.
+
+    Example:
+        >>> sample_rows(np.eye(5, dtype=np.float32), 0).shape
+        (5, 5)
+    """
+    rows = features.shape[0]
+    if rows <= MAX_ROWS:
+        return features
+    return features[np.sort(np.random.default_rng(seed).choice(rows, MAX_ROWS, replace=False))]
 
 
 def fit_projection(
@@ -15,9 +30,8 @@ def fit_projection(
 ) -> NDArray[np.float32]:
     r"""A projection :math:`P = [V \,\|\, G]`, of shape :math:`(d_0, r + q)`.
 
-    :math:`V` holds the :math:`r` leading right singular vectors of the features (Halko et al. 2011), of a seeded sample
-    of their rows where there are very many. :math:`G` holds :math:`q` Gaussian directions orthogonal to them: features
-    that training never saw show up there.
+    :math:`V` holds the :math:`r` leading right singular vectors of the features (Halko et al. 2011). :math:`G` holds
+    :math:`q` Gaussian directions orthogonal to them: features that training never saw show up there.
 
     Arguments:
         features: The features :math:`X`, of shape :math:`(n, d_0)`.
@@ -30,9 +44,7 @@ def fit_projection(
         (5, 3)
     """
     rng = np.random.default_rng(seed)
-    rows, width = features.shape
-    if rows > MAX_ROWS:
-        features = features[np.sort(rng.choice(rows, MAX_ROWS, replace=False))]
+    width = features.shape[1]
     # every direction kept needs a row of its own; short graphs get fewer, padded with zeros so that shapes follow rank
     found = min(rank, width, features.shape[0])
     leading = randomized_svd(features, found, n_iter=2, random_state=seed)[2].T

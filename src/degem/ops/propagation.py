@@ -83,19 +83,20 @@ def smooth_over_neighbours(
 
     Example:
         >>> path = sp.csr_array(np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=np.float32))
-        >>> smooth_over_neighbours(path, np.array([[0], [4], [8]], dtype=np.float32), weight=0.5, num_steps=1).ravel()
+        >>> values = np.array([[0], [4], [8]], dtype=np.float32)
+        >>> smooth_over_neighbours(path, values, weight=0.5, num_steps=1).ravel().round(3)
         array([2., 4., 6.], dtype=float32)
     """
-    degrees = np.diff(adjacency.indptr)[:, None]
     if weight == 0:
         return values
-    root = np.sqrt(np.maximum(degrees, 1, dtype=np.float32))  # D⁻¹A = D^-½ (D^-½ A D^-½) D^½
-    own, others = np.float32(1 - weight), np.float32(weight)
-    smooth: NDArray[np.float32] = np.ascontiguousarray(values, dtype=np.float32)
+    degrees = np.diff(adjacency.indptr)[:, None]
+    root = np.sqrt(np.maximum(degrees, 1, dtype=np.float32))
+    smooth = np.ascontiguousarray(values * root, dtype=np.float32)  # D⁻¹A = D^-½ (D^-½ A D^-½) D^½
     for _ in range(num_steps):
-        mean = np.where(degrees > 0, propagate(adjacency, smooth * root) / root, smooth)
-        smooth = np.asarray(own * smooth + others * mean, dtype=np.float32)
-    return smooth
+        smooth = propagate(adjacency, smooth, self_weight=(1 - weight) / weight)
+        smooth *= np.float32(weight)
+    smooth /= root
+    return np.where(degrees > 0, smooth, values)
 
 
 @numba.njit(parallel=True, cache=True, fastmath=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 
@@ -13,6 +14,7 @@ from degem.detectors.degem.staged_model import HopBatch
 from degem.graph import Graph
 from degem.ops.features import row_normalize
 from degem.ops.hop_store import HopSource, HopStore
+from degem.ops.mapped import release
 
 BLOCK = 1 << 14
 KEPT_BYTES = 1 << 28
@@ -50,7 +52,7 @@ class HopInputs:
         kept = np.empty((graph.num_nodes, width), dtype=np.float32) if small else None
         for start in range(0, graph.num_nodes, BLOCK):
             rows = slice(start, start + BLOCK)
-            scaled = self._scaled(rows)
+            scaled = self.scaled(rows)
             self.lengths[rows] = np.sqrt(np.asarray((scaled * scaled).sum(axis=1)).reshape(-1))
             if kept is not None:
                 kept[rows] = scaled @ projection
@@ -86,12 +88,15 @@ class HopInputs:
                 yield self._on_device(hops, self.lengths[rows], self.degrees[rows])
 
     def _projected(self, rows: slice, columns: slice) -> NDArray[np.float32]:
-        return np.asarray(self._scaled(rows) @ self.projection[:, columns], dtype=np.float32)
+        return np.asarray(self.scaled(rows) @ self.projection[:, columns], dtype=np.float32)
 
-    def _scaled(self, rows: slice) -> Any:
+    def scaled(self, rows: slice) -> Any:
         """Some rows of the features, scaled: an array, or a CSR matrix where they are sparse."""
         features = self.graph.features[rows]
-        return row_normalize(features) if self.normalize else features
+        scaled = row_normalize(features) if self.normalize else features.copy()
+        if not sp.issparse(features):
+            release(features)
+        return scaled
 
     def _on_device(
         self, hops: NDArray[np.float32], lengths: NDArray[np.float32], degrees: NDArray[np.float32]

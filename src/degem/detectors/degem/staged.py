@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from degem.checkpoint import Checkpoints
 from degem.detectors.base import Scored
 from degem.detectors.degem.hop_inputs import HopInputs
 from degem.detectors.degem.staged_energies import HeadSettings, HeadTrainer, fit_densities, fit_probe, replace_terms
@@ -21,7 +22,7 @@ from degem.graph import Graph
 from degem.ops.features import row_normalize
 from degem.ops.homophily import excess_homophily
 from degem.ops.hop_rows import class_hop_means, hop_rows
-from degem.ops.projection import fit_projection
+from degem.ops.projection import fit_projection, sample_rows
 from degem.ops.propagation import smooth_over_neighbours
 from degem.seeding import seeded
 from degem.training import History, OnProgress, Progress, train
@@ -31,6 +32,15 @@ if TYPE_CHECKING:
 
 SPACING = (0, 1, 2, 3, 5, 10, 20, 50)
 SMOOTHING, SCORE_STEPS, CLASS_STEPS = 0.7, 8, 4
+
+
+@dataclasses.dataclass(frozen=True)
+class Known:
+    """The terms and class probabilities of a graph's nodes, before smoothing."""
+
+    graph: Graph
+    energies: Tensor
+    probabilities: Tensor | None
 
 
 class Staged:
@@ -44,6 +54,7 @@ class Staged:
 
     def __init__(self, settings: DeGEM, num_features: int, num_classes: int) -> None:
         self.settings = settings
+        self._fitted_on: Known | None = None
         with seeded(settings.seed):
             self.module = StagedModel(
                 num_features=num_features,
@@ -62,31 +73,34 @@ class Staged:
         """Project and propagate, train the encoder, fit the energies, scale the terms."""
         settings, model, graph = self.settings, self.module, training.graph
         on_progress(Progress("propagate", 0, 1))
-        scaled = row_normalize(graph.features) if settings.normalize_features else graph.features
+        some = sample_rows(graph.features, settings.seed)
+        scaled = row_normalize(some) if settings.normalize_features else some
         projection = fit_projection(scaled, settings.projection_dim, settings.random_dim, seed=settings.seed)
         model.projection.copy_(torch.from_numpy(projection))
         inputs = self._inputs(graph)
         pool = draw_pool(inputs, training.nodes, graph.labels, np.random.default_rng(settings.seed))
         on_progress(Progress("propagate", 1, 1))
+        model.eval()
         with torch.no_grad():
             log_lengths = model.encode(pool.batch).log_lengths
             model.length_mean.copy_(log_lengths.mean(dim=0))
             model.length_std.copy_(log_lengths.std(dim=0, correction=0) + 1e-3)
             model.homophily.fill_(excess_homophily(graph.adjacency, graph.labels))
-            model.hop_means.copy_(
-                torch.from_numpy(
-                    class_hop_means(
-                        graph.adjacency, scaled, graph.labels, training.nodes, model.hops[-1], settings.self_weight
-                    )
-                )
+            means = class_hop_means(
+                graph.adjacency, inputs.scaled, graph.labels, training.nodes, model.hops[-1], settings.self_weight
             )
-        history = self._train_encoder(inputs, pool, on_progress)
-        return history | self._fit_energies(inputs, pool, on_progress)
+            model.hop_means.copy_(torch.from_numpy(means))
+        history = self._train_encoder(inputs, pool, training.checkpoints, on_progress)
+        return history | self._fit_energies(inputs, pool, training.checkpoints, on_progress)
 
     @torch.no_grad()
     def score(self, graph: Graph) -> Scored:
         """Scores and class probabilities, both smoothed as far as the training labels were homophilic."""
-        energies, probabilities = self._raw(self._inputs(graph))
+        known, self._fitted_on = self._fitted_on, None
+        if known is not None and known.graph.features is graph.features and known.graph.adjacency is graph.adjacency:
+            energies, probabilities = known.energies, known.probabilities
+        else:
+            energies, probabilities = self._raw(self._inputs(graph))
         scores = self.module.scores(self._smoothed(energies, graph))
         if probabilities is not None:
             probabilities = self._over_neighbours(probabilities, graph, CLASS_STEPS)
@@ -122,7 +136,9 @@ class Staged:
         """Mean hop features of each class."""
         return list(self.module.hop_means)
 
-    def _train_encoder(self, inputs: HopInputs, pool: Pool, on_progress: OnProgress) -> History:
+    def _train_encoder(
+        self, inputs: HopInputs, pool: Pool, checkpoints: Checkpoints | None, on_progress: OnProgress
+    ) -> History:
         chosen = {field.name: getattr(self.settings, field.name) for field in dataclasses.fields(EncoderSettings)}
         chosen["batch_size"] = min(self.settings.batch_size or inputs.num_nodes, inputs.num_nodes)
         with seeded(self.settings.seed + 1):
@@ -133,11 +149,15 @@ class Staged:
                 on_progress=on_progress,
                 phase="train encoder",
                 rows_per_step=2 * trainer.settings.batch_size,
+                checkpoints=checkpoints,
+                parts={"model": self.module, "optimizer": trainer.optimizer},
             )
         self.module.eval()
         return history
 
-    def _fit_energies(self, inputs: HopInputs, pool: Pool, on_progress: OnProgress) -> History:
+    def _fit_energies(
+        self, inputs: HopInputs, pool: Pool, checkpoints: Checkpoints | None, on_progress: OnProgress
+    ) -> History:
         """The second stage: probe, densities, head, and the scale of each term."""
         model, settings = self.module, self.settings
         labels = pool.labels[pool.train]
@@ -154,7 +174,14 @@ class Staged:
             trainer = HeadTrainer(
                 model.latent_energy, points, HeadSettings(settings.energy_penalty, settings.langevin), generator
             )
-            history = train(trainer.step, settings.num_head_steps, on_progress=on_progress, phase="train head")
+            history = train(
+                trainer.step,
+                settings.num_head_steps,
+                on_progress=on_progress,
+                phase="train head",
+                checkpoints=checkpoints,
+                parts=trainer.parts,
+            )
             trainer.finish()
             with torch.no_grad():
                 left_out["latent"] += model.latent_energy.residual(model.latent_energy.whiten(points))
@@ -166,7 +193,8 @@ class Staged:
         """Where each term lies on training nodes, each left out of its densities, and how wide."""
         train = pool.nodes[pool.train]
         if self.module.homophily > 0:  # smoothing needs everybody's energies
-            energies, _ = self._raw(inputs)
+            energies, probabilities = self._raw(inputs)
+            self._fitted_on = Known(inputs.graph, energies, probabilities)  # calibration asks for the same right after
             energies = self._smoothed(replace_terms(energies, train, left_out), inputs.graph)[torch.from_numpy(train)]
         else:
             energies = self.module.energies(self.module.encode(select(pool.batch, pool.train)))

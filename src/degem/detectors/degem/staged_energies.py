@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
+from degem.checkpoint import Part
 from degem.detectors.degem.staged_model import Latent, StagedModel
 from degem.detectors.degem.terms import TERMS
 from degem.nn.mixture_energy import MixtureEnergy
@@ -101,15 +102,22 @@ class HeadTrainer:
         self.chains = energy.sample_base(chains, generator)
         self.trained = [energy.hidden.weight, energy.hidden.bias, energy.slope]
         self.average = [parameter.detach().clone() for parameter in self.trained]
-        self.optimizer = torch.optim.Adam(self.trained, lr=HEAD_LEARNING_RATE)
+        self.optimizer = torch.optim.Adam(self.trained, lr=HEAD_LEARNING_RATE, fused=True)
+
+    @property
+    def parts(self) -> dict[str, Part]:
+        """Everything that a step changes."""
+        averages = {f"average {index}": tensor for index, tensor in enumerate(self.average)}
+        changed: dict[str, Part] = {"energy": self.energy, "optimizer": self.optimizer, "chains": self.chains}
+        return changed | averages | {"generator": self.generator}
 
     def step(self, index: int) -> Mapping[str, float]:
         """Move the chains, then step the head on data against chains."""
         sampler = self.settings.langevin
-        self.chains = langevin(self.chains, self.energy.gradient, sampler, self.generator)
-        fresh = torch.rand(len(self.chains), 1, generator=self.generator, device=self.chains.device)
-        restarted = self.energy.sample_base(len(self.chains), self.generator)
-        self.chains = torch.where(fresh < sampler.fresh_share, restarted, self.chains)
+        moved = langevin(self.chains, self.energy.gradient, sampler, self.generator)
+        fresh = torch.rand(len(moved), 1, generator=self.generator, device=moved.device)
+        restarted = self.energy.sample_base(len(moved), self.generator)
+        self.chains.copy_(torch.where(fresh < sampler.fresh_share, restarted, moved))
         rows = torch.randperm(len(self.points), generator=self.generator, device=self.points.device)[:HEAD_BATCH]
         self.optimizer.zero_grad()
         loss = contrastive_divergence(

@@ -84,13 +84,15 @@ class EncoderTrainer:
             [model.critic_bias, *(parameter for module in trained for parameter in module.parameters())],
             lr=settings.learning_rate,
             weight_decay=settings.weight_decay,
+            fused=True,
         )
         self.round = -1
         self.negatives = select(pool.batch, slice(0, 0))
 
     def step(self, index: int) -> Mapping[str, float]:
         """One step on a batch of nodes, as many corrupted ones, and labelled ones."""
-        self.model.train()
+        if not self.model.training:
+            self.model.train()
         rng = np.random.default_rng([self.seed, 0, index])
         nodes = _draw(np.arange(len(self.pool.nodes)), self.settings.batch_size, rng)
         known = _draw(self.labelled, self.settings.batch_size // 2, rng)
