@@ -1,0 +1,42 @@
+"""Homophily beyond chance."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from degem.ops.homophily import excess_homophily
+
+
+def wired(labels: np.ndarray, same_share: float, num_edges: int, seed: int) -> sp.csr_array:
+    rng = np.random.default_rng(seed)
+    left = rng.integers(0, len(labels), num_edges)
+    same = rng.random(num_edges) < same_share
+    right = np.array([rng.choice(np.flatnonzero((labels == labels[i]) == s)) for i, s in zip(left, same, strict=True)])
+    half = sp.coo_array((np.ones(num_edges), (left, right)), shape=(len(labels),) * 2).tocsr()
+    matrix = sp.csr_array(half + half.T)
+    matrix.setdiag(0)
+    matrix.eliminate_zeros()
+    matrix.data[:] = 1
+    return matrix
+
+
+@pytest.mark.parametrize(("same_share", "low", "high"), [(1.0, 0.97, 1.0), (0.75, 0.6, 0.7), (0.25, 0.0, 0.06)])
+def test_follows_the_planted_share(same_share: float, low: float, high: float) -> None:
+    labels = np.arange(400) % 4
+    assert low <= excess_homophily(wired(labels, same_share, 1500, seed=0), labels) <= high
+
+
+def test_less_than_chance_is_zero() -> None:
+    labels = np.arange(400) % 4
+    assert excess_homophily(wired(labels, 0.0, 1500, seed=1), labels) == 0
+
+
+def test_unknown_labels_and_single_classes_prove_nothing() -> None:
+    adjacency = wired(np.arange(40) % 4, 1.0, 100, seed=2)
+    assert excess_homophily(adjacency, np.full(40, -1)) == 0
+    assert excess_homophily(adjacency, np.zeros(40, dtype=np.int64)) == 0
+
+
+def test_two_lucky_edges_do_not_make_a_homophilic_graph() -> None:
+    adjacency = sp.csr_array(np.kron(np.eye(2), [[0, 1], [1, 0]]))
+    assert excess_homophily(adjacency, np.array([0, 0, 1, 1])) < 0.6
