@@ -13,7 +13,7 @@ import pytest
 from degem import DeGEM, Graph
 from degem.data.demo import digits_graph
 
-HOSTILE = '<script>document.title = "owned"</script><img src=x onerror="document.title=1">&amp;</script>'
+HOSTILE = '<b>b</b><script>document.title = "owned"</script><img src=x onerror="document.title=1">&amp;</script>'
 BROWSER_FLAGS = (
     "--headless",
     "--no-sandbox",

@@ -190,7 +190,7 @@ def test_text_of_the_user_stays_text(opened: Any, page: Path) -> None:
     ids = shown_cells(driver, NODE_COLUMN)
     assert any("<script>document.title" in node_id and "&amp;</script>" in node_id for node_id in ids)
     ticks = driver.execute_script("return document.querySelector('#groups .ytick text').textContent")
-    assert ticks.startswith("<script>")
+    assert ticks.startswith("<b>b</b><script>")
 
 
 def test_the_page_asks_nothing_of_the_network(opened: Any, page: Path) -> None:
