@@ -16,7 +16,7 @@ from degem.detectors.degem.staged_model import HopBatch, StagedModel
 from degem.ops.contrast import infomax_loss
 
 MAX_POOL = 50_000
-MIN_CORRUPTIONS, MAX_CORRUPTIONS = 2, 15
+MAX_CORRUPTIONS = 15
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class EncoderTrainer:
         self.model, self.inputs, self.pool, self.settings, self.seed = model, inputs, pool, settings, seed
         self.labelled = pool.train[pool.labels[pool.train] >= 0]
         wanted = math.ceil(settings.num_epochs * settings.batch_size / inputs.num_nodes)
-        corruptions = min(max(wanted, MIN_CORRUPTIONS), MAX_CORRUPTIONS)
+        corruptions = min(max(wanted, 1), MAX_CORRUPTIONS)
         self.refresh_every = math.ceil(max(settings.num_epochs, 1) / corruptions)
         trained = [model.encoder, model.critic, *([] if model.classifier is None else [model.classifier])]
         self.optimizer = torch.optim.Adam(
