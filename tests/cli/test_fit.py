@@ -81,3 +81,28 @@ def test_checkpoints_are_handed_on(run, folder, tmp_path, monkeypatch):
     words = ["--label-column", "topic", "--keep-columns", "strange", "--checkpoint", tmp_path / "state", "--resume"]
     assert run("fit", folder, "--out", tmp_path / "model", *words, *QUICK).code == 0
     assert (seen["checkpoint"], seen["resume"]) == (tmp_path / "state", True)
+
+
+def test_a_dry_run_tells_the_cost_and_fits_nothing(run, folder, tmp_path):
+    words = ["--label-column", "topic", "--keep-columns", "strange", "--dry-run"]
+    outcome = run("fit", folder, "--out", tmp_path / "model", *words, "--json")
+    assert outcome.code == 0, outcome.err
+    told = json.loads(outcome.out)
+    assert told["nodes"] == 120
+    assert told["memory_mib"] > 0
+    assert told["disk_mib"] == 0
+    outcome = run("fit", folder, "--out", tmp_path / "model", *words, "--memory-budget", 1, "--set", "num_hops=50")
+    assert "MiB of temporary files" in outcome.out
+    outcome = run("fit", folder, "--out", tmp_path / "model", *words, "--method", "msp")
+    assert (outcome.code, "cannot tell what it takes" in outcome.err) == (2, True)
+    assert not (tmp_path / "model").exists()
+
+
+def test_what_cannot_fit_is_refused_early_with_the_numbers(run, folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("degem.detectors.cost.available_mib", lambda: 100.0)
+    words = ["--label-column", "topic", "--keep-columns", "strange"]
+    for dry in ([], ["--dry-run"]):
+        outcome = run("fit", folder, "--out", tmp_path / "model", *words, *dry)
+        assert outcome.code == 2
+        assert "MiB of memory and 100 MiB are free" in outcome.err
+    assert not (tmp_path / "model").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -31,6 +32,7 @@ from degem.errors import ParameterError
 
 if TYPE_CHECKING:
     from degem import Graph, NodeSet
+    from degem.detectors.cost import Cost
 
 
 def fit(
@@ -52,6 +54,15 @@ def fit(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the --checkpoint of an interrupted fit.")
     ] = False,
+    memory_budget: Annotated[
+        float | None,
+        typer.Option(
+            min=1, metavar="MIB", help="Memory for hop features.", show_default="40 % of what is free; then disk"
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Tell the memory, disk and time a fit takes, and stop.")
+    ] = False,
     seed: Seed = 0,
     device: Device = None,
     threads: Threads = None,
@@ -71,10 +82,19 @@ def fit(
         raise ParameterError("--resume needs the --checkpoint folder of the interrupted fit")
     kind = method_named(method)
     detector = kind(seed=seed, device=device or "cpu").set_params(**parsed_settings(kind, settings))
+    if memory_budget is not None:
+        detector.set_params(memory_budget=memory_budget)
     model_file.check_target(out)
     prepare_machine(threads, detector.device)
     columns = Columns(id_column, label_column, feature_columns, keep_columns)
     loaded = open_graph(graph, columns, needed=[exposure])
+    cost = detector.estimate(loaded)
+    if dry_run:
+        _tell_cost(cost, loaded, method, as_json)
+    if cost is not None:
+        cost.refuse_what_cannot_fit()
+    if dry_run:
+        return
     start = time.perf_counter()
     with progress_bar() as on_progress:
         detector.fit(
@@ -101,6 +121,19 @@ def fit(
     typer.echo(
         f"{method} fitted on {detector.num_training_nodes_:,} nodes in {seconds:.1f} s, "
         f"calibrated on {len(detector.calibration_scores_):,}: {out}"
+    )
+
+
+def _tell_cost(cost: Cost | None, graph: Graph, method: str, as_json: bool) -> None:
+    """Print what a fit will take."""
+    if cost is None:
+        raise ParameterError(f"--dry-run: {method} cannot tell what it takes; degem at its default training can")
+    if as_json:
+        print_json({"nodes": graph.num_nodes, "edges": graph.num_edges, **dataclasses.asdict(cost)})
+        return
+    typer.echo(
+        f"{graph!r}: about {cost.memory_mib:,.0f} MiB of memory, {cost.disk_mib:,.0f} MiB of temporary files, "
+        f"{cost.seconds:,.0f} s on two cores"
     )
 
 

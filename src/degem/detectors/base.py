@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from degem import calibration, model_file, parameters
 from degem.checkpoint import Checkpoints
 from degem.detectors import explanation, notebook
+from degem.detectors.cost import Cost
 from degem.detectors.explanation import Explanation
 from degem.detectors.resuming import fit_key
 from degem.detectors.split import TrainingSet, resolve_training_set
@@ -91,6 +92,10 @@ class Detector(ABC):
     def _embed_some(self, graph: Graph, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
         """Latents of some nodes, for methods that can do with less than all of them."""
         return self._embed(graph)[nodes]
+
+    def estimate(self, graph: Any) -> Cost | None:
+        """What :meth:`fit` on ``graph`` will take, of methods that can tell."""
+        return None
 
     # -- fitting -----------------------------------------------------------------------------------------------
 

@@ -56,6 +56,12 @@ class HopSource:
         """The memory budget in bytes."""
         return 2**20 * (default_budget() if self.memory_budget is None else self.memory_budget)
 
+    @property
+    def columns_at_once(self) -> int:
+        """How many columns are propagated together: two arrays of them fit the budget."""
+        most = max(1, min(self.width, int(self.budget_bytes // (8 * self.num_nodes))))
+        return math.ceil(self.width / math.ceil(self.width / most))
+
     def sample(self, nodes: NDArray[np.int64], permutation: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
         """Hop features of some nodes, of shape (hops, len(nodes), r).
 
@@ -73,8 +79,7 @@ class HopSource:
 
         The values, of shape (n, columns), are overwritten by the next ones.
         """
-        at_once = max(1, min(self.width, int(self.budget_bytes // (8 * self.num_nodes))))
-        at_once = math.ceil(self.width / math.ceil(self.width / at_once))
+        at_once = self.columns_at_once
         for first in range(0, self.width, at_once):
             columns = slice(first, min(first + at_once, self.width))
             yield from ((place, columns, values) for place, values in self._walk_columns(columns, permutation))

@@ -21,13 +21,28 @@ def release(array: NDArray[Any]) -> None:
     Example:
         >>> release(np.ones(3))
     """
+    base = _shared_map(array)
+    if base is not None and hasattr(mmap, "MADV_DONTNEED"):
+        base.madvise(mmap.MADV_DONTNEED)
+
+
+def is_mapped(array: NDArray[Any]) -> bool:
+    """Whether an array is a memory map that :func:`release` lets go of.
+
+    Example:
+        >>> is_mapped(np.ones(3))
+        False
+    """
+    return _shared_map(array) is not None
+
+
+def _shared_map(array: NDArray[Any]) -> mmap.mmap | None:
     base: Any = array
     while isinstance(base, np.ndarray):
         if isinstance(base, np.memmap) and base.mode == "c":
-            return
+            return None
         base = base.base
-    if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-        base.madvise(mmap.MADV_DONTNEED)
+    return base if isinstance(base, mmap.mmap) else None
 
 
 def default_budget() -> float:
@@ -37,7 +52,17 @@ def default_budget() -> float:
         >>> default_budget() > 0
         True
     """
-    return BUDGET_SHARE * min(_available(), _container_left()) / 2**20
+    return BUDGET_SHARE * available_mib()
+
+
+def available_mib() -> float:
+    """The memory that the machine, or its container, has left, in MiB.
+
+    Example:
+        >>> available_mib() > 0
+        True
+    """
+    return min(_available(), _container_left()) / 2**20
 
 
 def _available() -> float:

@@ -11,12 +11,14 @@ import torch
 from numpy.typing import NDArray
 
 from degem.detectors.base import Detector, Scored
+from degem.detectors.cost import Cost
 from degem.detectors.degem.recurrent import Recurrent
 from degem.detectors.degem.recurrent_model import Contrast
-from degem.detectors.degem.staged import Staged
+from degem.detectors.degem.staged import Staged, used_hops
+from degem.detectors.degem.staged_cost import staged_cost
 from degem.detectors.degem.terms import TermWeights
 from degem.detectors.split import TrainingSet
-from degem.graph import Graph
+from degem.graph import Graph, as_graph
 from degem.ops.langevin import LangevinSettings
 from degem.parameters import Count, Fraction, NonNegative, NonNegativeInt, Positive
 from degem.training import History, OnProgress
@@ -142,6 +144,12 @@ class DeGEM(Detector):
             512
         """
         return cls(**{**PUBLISHED, **changes})
+
+    def estimate(self, graph: Any) -> Cost | None:
+        """What :meth:`fit` on ``graph`` will take; None for the recurrent way."""
+        if self.training != "staged":
+            return None
+        return staged_cost(self, as_graph(graph), used_hops(self.num_hops))
 
     def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
         self.way_ = self._make_way()

@@ -1,0 +1,77 @@
+"""What the staged fit of DeGEM will take, from the sizes of the graph."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from degem.detectors.cost import Cost
+from degem.detectors.degem.hop_inputs import KEPT_BYTES
+from degem.detectors.degem.staged_trainer import MAX_CORRUPTIONS, MAX_POOL
+from degem.detectors.degem.terms import TERMS
+from degem.graph import Graph
+from degem.ops.hop_store import HopSource
+from degem.ops.mapped import is_mapped
+
+if TYPE_CHECKING:
+    from degem.detectors.degem.detector import DeGEM
+
+# Measured by benchmarks/scale.py and speed.py, on two cores.
+PROPAGATED_PER_SECOND, MULTIPLIED_PER_SECOND = 1.5e9, 3e10
+ENCODER_STEP_SECONDS, HEAD_STEP_SECONDS = 0.015, 0.005
+PROCESS_MIB = 600.0
+
+
+def staged_cost(settings: DeGEM, graph: Graph, hops: tuple[int, ...]) -> Cost:
+    """Peak memory, temporary files and time of a staged fit.
+
+    Arguments:
+        settings: The parameters.
+        graph: The graph to fit on.
+        hops: The hops that are used.
+    """
+    nodes, width = graph.num_nodes, settings.projection_dim + settings.random_dim
+    entries, values = graph.adjacency.nnz, _num_values(graph)
+    source = HopSource(graph.adjacency, _nothing, width, hops, settings.self_weight, settings.memory_budget)
+    store, per_node = 4 * len(hops) * nodes * width, 4 * len(hops) * width
+    on_disk = store > source.budget_bytes
+    steps = settings.num_epochs * (settings.batch_size or nodes)
+    memory = (
+        _graph_bytes(graph, values)
+        + 8 * nodes * source.columns_at_once
+        + (0 if on_disk else store)
+        + 4 * per_node * min(nodes, 2 * MAX_POOL)  # the pool, and what the encoder makes of it
+        + per_node * min(steps, 4 * MAX_POOL)  # negatives
+        + 16 * nodes * (len(TERMS) + graph.num_classes)
+        + min(4 * nodes * width, KEPT_BYTES)
+    )
+    passes = 2 + min(max(math.ceil(steps / nodes), 1), MAX_CORRUPTIONS)
+    seconds = (
+        passes * (hops[-1] * entries * width / PROPAGATED_PER_SECOND + 2 * values * width / MULTIPLIED_PER_SECOND)
+        + 2 * nodes * len(hops) * width * settings.latent_dim / MULTIPLIED_PER_SECOND
+        + settings.num_epochs * ENCODER_STEP_SECONDS
+        + settings.num_head_steps * HEAD_STEP_SECONDS
+    )
+    return Cost(PROCESS_MIB + memory / 2**20, store / 2**20 if on_disk else 0.0, seconds)
+
+
+def _num_values(graph: Graph) -> int:
+    """Stored feature values."""
+    return int(graph.features.nnz if isinstance(graph.features, sp.csr_array) else graph.features.size)
+
+
+def _graph_bytes(graph: Graph, values: int) -> int:
+    """What the graph takes in memory; features on disk are let go of as they are read."""
+    edges = graph.adjacency.indices.nbytes + graph.adjacency.indptr.nbytes + len(graph.labels) * 40
+    edges += graph.adjacency.nnz * graph.adjacency.data.strides[0]
+    if isinstance(graph.features, sp.csr_array):
+        return edges + 8 * values
+    return edges + (0 if is_mapped(graph.features) else 4 * values)
+
+
+def _nothing(rows: slice, columns: slice) -> NDArray[np.float32]:
+    raise AssertionError("an estimate reads no features")
