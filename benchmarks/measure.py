@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import platform
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ import pandas as pd
 import torch
 
 from degem import Graph
+from degem.errors import GraphNotice
 
 RESULTS = Path(__file__).parent / "results"
 Arguments = ParamSpec("Arguments")
@@ -80,12 +82,22 @@ def machine() -> dict[str, str | int]:
     }
 
 
+def find_datasets() -> None:
+    """Raw datasets are read from ``$DEGEM_DATA``, else from ``shared/data`` beside the repository where there is one."""
+    beside = Path(__file__).parents[2] / "shared" / "data"
+    if beside.is_dir():
+        os.environ.setdefault("DEGEM_DATA", str(beside))
+
+
 def planted_graph(num_nodes: int = 300, num_features: int = 16, seed: int = 0) -> Graph:
     """A small graph to warm up on: compiled kernels are then read, libraries loaded."""
     rng = np.random.default_rng(seed)
     labels = np.arange(num_nodes) % 3
     features = 2 * np.eye(3, num_features)[labels] + rng.random((num_nodes, num_features))
-    return Graph.from_arrays(features=features, edges=rng.integers(num_nodes, size=(4 * num_nodes, 2)), labels=labels)
+    edges = rng.integers(num_nodes, size=(4 * num_nodes, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GraphNotice)
+        return Graph.from_arrays(features=features, edges=edges, labels=labels)
 
 
 def write(rows: Sequence[dict[str, object]], name: str) -> Path:

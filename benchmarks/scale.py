@@ -1,11 +1,12 @@
 """Time and memory from ten thousand to ten million nodes at ten edges a node: is the cost linear?
 
-    python benchmarks/scale.py                          # 10k, 100k, 1M and 10M nodes
-    python benchmarks/scale.py --sizes 10000,100000
+    python benchmarks/scale.py                          # arxiv-structural, then 10k, 100k, 1M and 10M nodes
+    python benchmarks/scale.py --sizes 10000,100000 --datasets ""
 
 Each size has a process of its own, which writes a seeded graph to disk if it is not there yet, opens it as memory maps,
 fits DeGEM at its defaults and scores every node. Writing the graph is not counted. The rows go to
-``results/scale.csv``, the plot to ``results/scale.png``; the exponent is the slope of log time over log nodes.
+``results/scale.csv``, the plot to ``results/scale.png``; the exponent is the slope of log time over log nodes of the
+generated graphs. Memory is the resident memory of the whole process.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import pandas as pd
 from matplotlib import pyplot as plt
 
 from degem import DeGEM
+from degem.data.datasets import load_dataset
 from degem.data.memmap import read_memmap
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
@@ -32,14 +34,15 @@ PHASES = ("read", "fit", "score")
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="numbers of nodes, separated by commas")
+    parser.add_argument("--datasets", default="arxiv-structural", help="datasets by name, separated by commas")
     parser.add_argument(
         "--folder", type=Path, default=Path(tempfile.gettempdir()) / "degem-scale", help="of the graphs"
     )
     parser.add_argument("--no-write", action="store_true", help="leave benchmarks/results as it is")
     options = parser.parse_args()
-    rows = []
-    for size in map(int, options.sizes.split(",")):
-        rows.append(measure.in_child(run, size, options.folder))
+    rows: list[dict[str, Any]] = []
+    for name in filter(None, [*options.datasets.split(","), *options.sizes.split(",")]):
+        rows.append(measure.in_child(run, name, options.folder))
         print(pd.DataFrame(rows[-1:]).to_string(index=False, header=len(rows) == 1), flush=True)
     for phase in ("fit", "score"):
         print(f"{phase}: time grows with nodes to the power {exponent(rows, phase):.2f}")
@@ -48,15 +51,15 @@ def main() -> None:
         plot(rows, measure.RESULTS / "scale.png")
 
 
-def run(num_nodes: int, folder: Path) -> dict[str, Any]:
-    """Seconds and peak resident memory of each phase."""
-    home = folder / str(num_nodes)
-    if not (home / "indptr.npy").exists():
-        large_graph.write_graph(home, num_nodes)
+def run(name: str, folder: Path) -> dict[str, Any]:
+    """Seconds and peak resident memory of each phase, on a dataset or on a generated graph of so many nodes."""
+    home = folder / name
+    if name.isdigit() and not (home / "indptr.npy").exists():
+        large_graph.write_graph(home, int(name))
     DeGEM().fit(measure.planted_graph())
-    found: dict[str, Any] = {"nodes": num_nodes}
     with measure.measured() as taken:
-        graph = read_memmap(home)
+        graph = read_memmap(home) if name.isdigit() else load_dataset(name)
+    found: dict[str, Any] = {"graph": "generated" if name.isdigit() else name, "nodes": graph.num_nodes}
     found |= {"edges": graph.num_edges, "read_seconds": taken.seconds, "read_peak_mib": taken.resident_mib}
     with measure.measured() as taken:
         detector = DeGEM().fit(graph)
@@ -68,7 +71,8 @@ def run(num_nodes: int, folder: Path) -> dict[str, Any]:
 
 
 def exponent(rows: list[dict[str, Any]], phase: str) -> float:
-    """The slope of log seconds over log nodes."""
+    """The slope of log seconds over log nodes, of generated graphs."""
+    rows = [row for row in rows if row["graph"] == "generated"]
     if len(rows) < 2:
         return float("nan")
     nodes, seconds = (np.log([row[name] for row in rows]) for name in ("nodes", f"{phase}_seconds"))
@@ -78,6 +82,7 @@ def exponent(rows: list[dict[str, Any]], phase: str) -> float:
 def plot(rows: list[dict[str, Any]], path: Path) -> None:
     """Seconds and peak memory over nodes, on logarithmic axes."""
     mpl.use("Agg")
+    rows = [row for row in rows if row["graph"] == "generated"]
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
     nodes = [row["nodes"] for row in rows]
     for phase in PHASES:
@@ -92,4 +97,5 @@ def plot(rows: list[dict[str, Any]], path: Path) -> None:
 
 
 if __name__ == "__main__":
+    measure.find_datasets()
     main()

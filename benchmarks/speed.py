@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import sys
 from dataclasses import replace
@@ -257,5 +256,5 @@ def print_table(rows: list[Row], columns: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("DEGEM_DATA", str(measure.RESULTS.parents[2] / "shared" / "data"))
+    measure.find_datasets()
     main()
