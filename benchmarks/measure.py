@@ -83,7 +83,7 @@ def machine() -> dict[str, str | int]:
 
 
 def find_datasets() -> None:
-    """Raw datasets are read from ``$DEGEM_DATA``, else from ``shared/data`` beside the repository where there is one."""
+    """Raw datasets are read from ``$DEGEM_DATA``, else from ``shared/data`` beside the repository, if it is there."""
     beside = Path(__file__).parents[2] / "shared" / "data"
     if beside.is_dir():
         os.environ.setdefault("DEGEM_DATA", str(beside))
