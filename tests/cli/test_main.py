@@ -69,9 +69,18 @@ def _interrupt(*arguments: object, **options: object) -> None:
     signal.raise_signal(signal.SIGINT)
 
 
+@pytest.fixture
+def listening():
+    """Ctrl-C is heard: a shell starts background jobs, and so perhaps this one, deaf to it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize(
     ("target", "name"), [("degem.detectors.base.Detector", "p_values_of"), ("pandas.DataFrame", "to_csv")]
 )
+@pytest.mark.usefixtures("listening")
 def test_ctrl_c_while_scoring_leaves_no_half_file(run, model, folder, tmp_path, monkeypatch, target, name):
     monkeypatch.setattr(f"{target}.{name}", _interrupt)
     before = sorted(tmp_path.iterdir())
@@ -82,6 +91,7 @@ def test_ctrl_c_while_scoring_leaves_no_half_file(run, model, folder, tmp_path, 
 
 
 @pytest.mark.parametrize("name", ["degem.training.Progress", "os.fsync"])
+@pytest.mark.usefixtures("listening")
 def test_ctrl_c_while_fitting_leaves_no_half_model(run, folder, tmp_path, monkeypatch, name):
     words = ["--feature-columns", "x0,x1", "--set", "num_epochs=1", "--set", "latent_dim=8"]
     assert run("fit", folder, "--out", tmp_path / "old", *words).code == 0

@@ -1,0 +1,73 @@
+"""DeGEM's default: what it reaches on an easy shift, with and without labels, and what it is made of."""
+
+import numpy as np
+import pytest
+import torch
+
+from degem import DeGEM, Graph
+from degem.detectors.degem.staged import used_hops
+from degem.detectors.degem.terms import TERMS, TermWeights, combine, robust_scale
+from degem.metrics import auroc_ood_positive
+
+
+def corrupted(graph: Graph, seed: int) -> Graph:
+    rng = np.random.default_rng(seed)
+    noise = 6 * rng.standard_normal(graph.features.shape)
+    return graph.replace(features=(np.asarray(graph.features) + noise).astype(np.float32))
+
+
+@pytest.mark.parametrize("labels", ["all", "one class", "none"])
+def test_finds_corrupted_features_with_and_without_labels(small_graph: Graph, labels: str) -> None:
+    known = {"all": small_graph.labels, "none": np.full(120, -1), "one class": np.where(small_graph.labels == 0, 0, -1)}
+    graph = small_graph.replace(labels=known[labels])
+    detector = DeGEM(num_epochs=40).fit(graph)
+    inside = detector.decision_function(graph)[graph.labelled if labels == "one class" else slice(None)]
+    assert auroc_ood_positive(inside, detector.decision_function(corrupted(graph, 0))) > 0.9
+
+
+def test_classes_are_learnt(small_graph: Graph) -> None:
+    detector = DeGEM(num_epochs=40).fit(small_graph)
+    assert (detector.predict_class(small_graph) == small_graph.labels).mean() > 0.9
+
+
+def test_explained_scores_are_the_scores_before_smoothing(small_graph: Graph) -> None:
+    lonely = small_graph.replace(labels=np.full(120, -1))  # no labels: no homophily, so nothing is smoothed
+    detector = DeGEM(num_epochs=5).fit(lonely)
+    nodes = np.array([4, 9, 30])
+    typical = np.argsort(np.abs(lonely.degrees - np.median(lonely.degrees)))[:3]
+    for chosen in (nodes, typical):
+        from_hops = detector._score_from_hops(detector._hop_rows(lonely, chosen)).detach().numpy()
+        np.testing.assert_allclose(from_hops, detector.decision_function(lonely)[chosen], atol=1.5)
+
+
+def test_head_off_leaves_the_base(small_graph: Graph) -> None:
+    bare = DeGEM(num_epochs=5, head_dim=0).fit(small_graph)
+    assert bare.way_.module.latent_energy.hidden is None
+    assert np.isfinite(bare.decision_function(small_graph)).all()
+
+
+def test_hops_lie_further_apart_the_farther_away_they_are() -> None:
+    assert used_hops(10) == (0, 1, 2, 3, 5, 10)
+    assert used_hops(1) == (0, 1)
+
+
+def test_weights_follow_homophily() -> None:
+    weights = TermWeights(latent=(1.0, 3.0))
+    place = TERMS.index("latent")
+    assert [weights.at(h)[place].item() for h in (0.0, 0.5, 1.0)] == [1.0, 2.0, 3.0]
+
+
+def test_no_single_term_drowns_the_others() -> None:
+    energies = torch.zeros(3, len(TERMS))
+    energies[1, TERMS.index("own")] = 1e6
+    energies[2] = 5.0
+    scores = combine(energies, torch.zeros(len(TERMS)), torch.ones(len(TERMS)), torch.ones(len(TERMS)))
+    assert scores[2] > scores[1] > scores[0]
+
+
+def test_scale_is_robust() -> None:
+    values = torch.randn(10_000, 1, generator=torch.Generator().manual_seed(0))
+    values[:100] = 1e6
+    middle, width = robust_scale(3 + 2 * values)
+    assert middle.item() == pytest.approx(3, abs=0.1)
+    assert width.item() == pytest.approx(2, abs=0.1)
