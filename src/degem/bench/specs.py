@@ -158,7 +158,7 @@ def _variants(raw: Mapping[str, Any]) -> Iterator[Variant]:
         yield from (Variant(name, name) for name in names if name in Detector.registry)
     for entry in raw.get("variants", ()):
         if entry["method"] in Detector.registry:
-            base = as_published(entry["method"]) if entry.get("base", raw.get("base")) == "published" else {}
+            base = as_published(entry["method"]) if raw.get("base") == "published" else {}
             yield Variant(entry["name"], entry["method"], {**base, **entry.get("set", {})})
 
 
