@@ -85,7 +85,28 @@ class MLPEnergy(nn.Module):
         return slope * self.norm.weight / torch.sqrt(variance + self.norm.eps)
 
 
-class BilinearEnergy(nn.Module):
+class Discriminator(nn.Module):
+    r"""The bilinear critic of Deep Graph Infomax: logits :math:`h^\top W s`.
+
+    Arguments:
+        latent_dim: The size :math:`d` of the latent.
+
+    Example:
+        >>> Discriminator(8)(torch.randn(5, 8), torch.randn(8)).shape
+        torch.Size([5])
+    """
+
+    def __init__(self, latent_dim: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(latent_dim, latent_dim))
+        nn.init.xavier_uniform_(self.weight)
+
+    def forward(self, latents: Tensor, summary: Tensor) -> Tensor:
+        """Logits of shape (n,)."""
+        return latents @ (self.weight @ summary)
+
+
+class BilinearEnergy(Discriminator):
     r"""A bilinear energy head :math:`f(h, s) = -h^\top W s`.
 
     Arguments:
@@ -96,14 +117,9 @@ class BilinearEnergy(nn.Module):
         torch.Size([5])
     """
 
-    def __init__(self, latent_dim: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.empty(latent_dim, latent_dim))
-        nn.init.xavier_uniform_(self.weight)
-
     def forward(self, latents: Tensor, summary: Tensor) -> Tensor:
         """Energies of shape (n,)."""
-        return -latents @ (self.weight @ summary)
+        return -super().forward(latents, summary)
 
     @torch.no_grad()
     def gradient(self, latents: Tensor, summary: Tensor) -> Tensor:
@@ -119,21 +135,3 @@ class BilinearEnergy(nn.Module):
         length = direction.norm()
         basis = (direction / length.clamp_min(torch.finfo(length.dtype).tiny))[:, None]
         return langevin_along(basis, positions, lambda u: (-length).expand_as(u), settings, generator)
-
-
-class Discriminator(nn.Module):
-    r"""The bilinear critic of Deep Graph Infomax: logits :math:`h^\top W s`.
-
-    Example:
-        >>> Discriminator(8)(torch.randn(5, 8), torch.randn(8)).shape
-        torch.Size([5])
-    """
-
-    def __init__(self, latent_dim: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.empty(latent_dim, latent_dim))
-        nn.init.xavier_uniform_(self.weight)
-
-    def forward(self, latents: Tensor, summary: Tensor) -> Tensor:
-        """Logits of shape (n,)."""
-        return latents @ (self.weight @ summary)
