@@ -15,7 +15,7 @@ from degem.detectors.degem.recurrent_model import DeGEMModel
 from degem.detectors.degem.recurrent_views import Views
 from degem.ops.contrast import grace_loss, infomax_loss, sugrl_loss
 from degem.ops.energy import contrastive_divergence
-from degem.ops.langevin import LangevinSettings, fresh_chains, langevin, replayed_chains
+from degem.ops.langevin import LangevinSettings, fresh_chains, replayed_chains
 from degem.ops.readout import energy_readout
 
 
@@ -110,7 +110,7 @@ class Trainer:
         settings = self.settings.langevin
         count = len(self.buffer) // settings.buffer_factor
         chains, rows = replayed_chains(self.buffer, count, settings, self.generator)
-        chains = langevin(chains, lambda h: self.model.head.gradient(h, summary), settings, self.generator)
+        chains = self.model.head.sample(chains, summary, settings, self.generator)
         self.buffer[rows] = chains
         return chains
 
