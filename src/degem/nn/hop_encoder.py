@@ -43,7 +43,8 @@ class HopDirectionEncoder(nn.Module):
         hops = torch.baddbmm(self.hop_bias, directions, self.hop_weight)
         parts = torch.cat([hops, self.lengths(lengths)[None]])
         dropout = self.dropout if self.training else 0.0
-        active = F.relu(GAIN / (1 - dropout) * F.normalize(parts, dim=2))
+        active = F.relu(F.normalize(parts, dim=2))
         if dropout:  # a mask drawn this way takes a third of the time of F.dropout's
             active = active * torch.rand_like(active).ge_(dropout)
-        return F.leaky_relu(self.fuse(active.transpose(0, 1).flatten(1)), LEAK)
+        weight = GAIN / (1 - dropout) * self.fuse.weight  # scaling the weight is cheaper than scaling its input
+        return F.leaky_relu(F.linear(active.transpose(0, 1).flatten(1), weight, self.fuse.bias), LEAK)

@@ -17,6 +17,7 @@ from degem.ops.hop_store import HopSource, HopStore
 from degem.ops.mapped import release
 
 BLOCK = 1 << 14
+SCORED_AT_ONCE = 1 << 11  # few enough for the processor's cache
 KEPT_BYTES = 1 << 28
 
 
@@ -83,7 +84,7 @@ class HopInputs:
     def blocks(self) -> Iterator[HopBatch]:
         """Every node in order, some at a time."""
         with HopStore(self.source) as store:
-            for start, hops in store.blocks(BLOCK):
+            for start, hops in store.blocks(SCORED_AT_ONCE):
                 rows = slice(start, start + hops.shape[1])
                 yield self._on_device(hops, self.lengths[rows], self.degrees[rows])
 

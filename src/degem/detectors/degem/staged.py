@@ -174,14 +174,15 @@ class Staged:
             trainer = HeadTrainer(
                 model.latent_energy, points, HeadSettings(settings.energy_penalty, settings.langevin), generator
             )
-            history = train(
-                trainer.step,
-                settings.num_head_steps,
-                on_progress=on_progress,
-                phase="train head",
-                checkpoints=checkpoints,
-                parts=trainer.parts,
-            )
+            with seeded(settings.seed):  # a checkpoint puts PyTorch's generator back as it was
+                history = train(
+                    trainer.step,
+                    settings.num_head_steps,
+                    on_progress=on_progress,
+                    phase="train head",
+                    checkpoints=checkpoints,
+                    parts=trainer.parts,
+                )
             trainer.finish()
             with torch.no_grad():
                 left_out["latent"] += model.latent_energy.residual(model.latent_energy.whiten(points))

@@ -155,5 +155,6 @@ class StagedModel(nn.Module):
 
     def _probe_logits(self, latent: Latent) -> Tensor:
         assert self.probe is not None
-        logits: Tensor = self.probe(latent.directions.transpose(0, 1).flatten(1))
-        return logits
+        hops, _, width = latent.directions.shape
+        by_hop = self.probe.weight.T.view(hops, width, -1)  # no copy of the directions, hops side by side
+        return torch.bmm(latent.directions, by_hop).sum(dim=0) + self.probe.bias
