@@ -112,3 +112,16 @@ def test_a_model_folder_is_plain_to_read(tmp_path):
     about = json.loads((tmp_path / "model" / "model.json").read_text())
     assert about["parameters"]["seed"] == 4
     assert about["num_training_nodes"] == 18
+
+
+def test_an_interrupted_second_fit_leaves_no_mixture_of_two(monkeypatch):
+    detector = Norm().fit(line_graph(40))
+
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Norm, "_fit", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        detector.fit(line_graph(20))
+    with pytest.raises(NotFittedError):
+        detector.p_values(line_graph(40))

@@ -135,6 +135,7 @@ class Detector(ABC):
         if checkpoint is not None:
             checkpoints = Checkpoints(checkpoint, fit_key(self, training), resume=resume)
             training = dataclasses.replace(training, checkpoints=checkpoints)
+        self._forget()
         self.num_features_ = graph.num_features
         self.feature_names_ = graph.feature_names
         self.classes_ = classes
@@ -359,6 +360,11 @@ class Detector(ABC):
             column, (expected, got) = next((i, pair) for i, pair in enumerate(pairs) if pair[0] != pair[1])
             raise GraphError(f"feature column {column} is {got!r}, but the detector was fitted with {expected!r} there")
         return checked
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit learnt, so that one that is interrupted leaves no mixture of two."""
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)
 
     def _require_fitted(self) -> None:
         if not hasattr(self, "calibration_scores_"):
