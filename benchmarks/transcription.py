@@ -76,7 +76,7 @@ class Model(nn.Module):
         self.settings = settings
         self.hops = nn.ModuleList(nn.Linear(in_dim, dim) for _ in range(settings.num_hops + 1))
         self.encoder = nn.Linear((settings.num_hops + 1) * dim, dim)
-        self.discriminator = nn.Bilinear(dim, dim, 1, bias=False)
+        self.discriminator = nn.Parameter(nn.init.xavier_uniform_(torch.empty(dim, dim)))
         self.head_in = nn.Linear(2 * dim, settings.head_dim)
         self.head_norm = nn.BatchNorm1d(settings.head_dim)
         self.head_out = nn.Linear(settings.head_dim, 1)
@@ -114,8 +114,7 @@ def energy_loss(data: Tensor, chains: Tensor, penalty: float) -> Tensor:
 
 def contrastive_loss(model: Model, latents: Tensor, corrupted: Tensor, summary: Tensor) -> Tensor:
     """L_cl: Deep Graph Infomax."""
-    whole = summary.expand_as(latents).contiguous()
-    real, fake = model.discriminator(latents, whole), model.discriminator(corrupted, whole)
+    real, fake = latents @ model.discriminator @ summary, corrupted @ model.discriminator @ summary
     return (
         F.binary_cross_entropy_with_logits(real, torch.ones_like(real))
         + F.binary_cross_entropy_with_logits(fake, torch.zeros_like(fake))

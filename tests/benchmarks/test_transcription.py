@@ -76,7 +76,7 @@ def test_summary_and_energy_loss(model: transcription.Model) -> None:
 def test_contrastive_loss(model: transcription.Model) -> None:
     latents, corrupted, summary = torch.rand(30, 8), torch.rand(30, 8), torch.rand(8)
     critic = Discriminator(8)
-    critic.load_state_dict({"weight": model.discriminator.weight[0]})
+    critic.load_state_dict({"weight": model.discriminator})
     plain = transcription.contrastive_loss(model, latents, corrupted, summary)
     torch.testing.assert_close(plain, infomax_loss(critic(latents, summary), critic(corrupted, summary)))
 
