@@ -26,3 +26,16 @@ def test_mistakes_are_told_in_one_line_and_leave_no_file(run, model, folder, tmp
         assert told in failed.err
         assert failed.err.count("\n") == 1
     assert not list(tmp_path.glob("*page*"))
+
+
+def test_a_page_is_made_within_a_bounded_memory(run, model, folder, tmp_path, monkeypatch) -> None:
+    budgets = []
+
+    def page_writer(detector, graph, path, **options) -> None:
+        budgets.append(detector.memory_budget)
+        path.write_text("page")
+
+    monkeypatch.setattr("degem.report.write_report", page_writer)
+    done = run("report", model, folder, "--out", tmp_path / "page.html", "--label-column", "topic")
+    assert done.code == 0, done.err
+    assert budgets == [1024.0]

@@ -26,6 +26,8 @@ from degem.cli.common import (
 )
 from degem.errors import ParameterError
 
+REPORT_BUDGET = 1024.0  # MiB of hop features: a page of a million nodes then stays within 4 GiB, on any machine
+
 Reference = Annotated[
     str | None,
     typer.Option(metavar="GRAPH", help="The graph the model was fitted on: names the nearest training nodes."),
@@ -70,6 +72,8 @@ def report(
         raise ParameterError(f"{out}: a page is written to a .html file")
     prepare_machine(threads, device)
     detector = Detector.load(model, device=device)
+    if detector.get_params().get("memory_budget", REPORT_BUDGET) is None:
+        detector.set_params(memory_budget=REPORT_BUDGET)
     columns = Columns(id_column, label_column, feature_columns, keep_columns)
     loaded = open_graph(graph, columns, features=detector.feature_names_, needed=[ood, time])
     trained_on = None if reference is None else open_graph(reference, columns, features=detector.feature_names_)
