@@ -9,6 +9,7 @@ import pytest
 
 from degem.bench import formats
 from degem.bench.comparison import compare
+from degem.bench.formats import Grid
 from degem.bench.page import results_page
 from degem.bench.results import tables_in
 from degem.bench.specs import Variant, changed, narrowed, read_spec
@@ -195,3 +196,8 @@ def test_a_table_of_ones_own_is_shown_from_beside_its_rows(tmp_path: Path) -> No
     spec = results.table("hops")
     assert spec is not None
     assert [entry.ours.mean for entry in entries(spec, results.rows, "strict") if entry.ours] == [11.0]
+
+
+def test_a_table_shows_itself_in_a_notebook() -> None:
+    grid = Grid("means", ("method", "AUROC"), (("", ((("degem", 0), ("99.1", 1)),)),))
+    assert "| degem | **99.1** |" in grid._repr_markdown_()

@@ -30,6 +30,10 @@ class Grid:
     parts: tuple[tuple[str, tuple[tuple[tuple[str, int], ...], ...]], ...]
     notes: tuple[str, ...] = ()
 
+    def _repr_markdown_(self) -> str:
+        """How the table shows itself in a notebook."""
+        return markdown(self)
+
 
 def terminal(grid: Grid) -> Group:
     """A table for a rich console: the best bold, the second best underlined."""
