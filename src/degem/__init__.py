@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from degem.data.files import read_graph as read_graph
-    from degem.detectors import DeGEM as DeGEM
     from degem.detectors import Detector as Detector
+    from degem.detectors.degem import DeGEM as DeGEM
     from degem.graph import Graph as Graph
     from degem.graph import NodeSet as NodeSet
 
 # Where each public name lives. Imported when first asked for, so that `degem --help` does not wait for torch.
 _HOMES = {
-    "DeGEM": "degem.detectors",
+    "DeGEM": "degem.detectors.degem",
     "Detector": "degem.detectors",
     "Graph": "degem.graph",
     "NodeSet": "degem.graph",

@@ -18,6 +18,7 @@ from degem.checkpoint import Checkpoints
 from degem.detectors import explanation, notebook
 from degem.detectors.cost import Cost
 from degem.detectors.explanation import Explanation
+from degem.detectors.registry import METHODS, Registry
 from degem.detectors.resuming import fit_key
 from degem.detectors.split import TrainingSet, resolve_training_set
 from degem.errors import CalibrationWarning, DegemError, GraphError, NotFittedError
@@ -59,7 +60,7 @@ class Detector(ABC):
     needs_labels: ClassVar[bool] = True
     needs_exposure: ClassVar[bool] = False
     inductive: ClassVar[bool] = True
-    registry: ClassVar[dict[str, type[Detector]]] = {}
+    registry: ClassVar[Registry] = Registry(METHODS)
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         """Register a class that gives itself a name."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial.distance import cdist
 
 from degem.detectors.notebook import explanation_html
 from degem.detectors.split import TrainingSet
@@ -278,6 +277,8 @@ def _strongest(parts: Array, names: tuple[str, ...] | None) -> tuple[FeaturePart
 
 def _nearest(detector: Detector, graph: Graph, rows: NDArray[np.int64], reference: Graph) -> list[tuple[Nearest, ...]]:
     """The nearest of at most ``MAX_REFERENCE_NODES`` training nodes of the reference."""
+    from scipy.spatial.distance import cdist  # slow to load, and few explanations name neighbours
+
     if not detector.has_latents:
         return [()] * len(rows)
     known = reference.masks.get(

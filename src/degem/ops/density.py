@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.covariance import ledoit_wolf
 
 Array = NDArray[np.float64]
 
@@ -48,6 +47,8 @@ def fit_mixture(points: Array, labels: NDArray[np.int64] | None = None) -> Mixtu
         >>> mixture.centres.shape, mixture.left_out.shape
         ((1, 2), (50,))
     """
+    from sklearn.covariance import ledoit_wolf  # slow to load, and scoring does without
+
     count = len(points)
     scale = points.std(axis=0) + 1e-6
     scaled = points / scale

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.extmath import randomized_svd
 
 from degem.ops.features import Features
 
@@ -43,6 +42,8 @@ def fit_projection(
         >>> fit_projection(np.eye(5, dtype=np.float32), 2, 1, seed=0).shape
         (5, 3)
     """
+    from sklearn.utils.extmath import randomized_svd  # slow to load, and scoring does without
+
     rng = np.random.default_rng(seed)
     width = features.shape[1]
     # every direction kept needs a row of its own; short graphs get fewer, padded with zeros so that shapes follow rank
