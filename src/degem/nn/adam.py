@@ -1,4 +1,4 @@
-"""Adam without PyTorch's optimiser class, whose first use in a process imports its compiler: longer than a small fit."""
+"""Adam without the optimiser class of PyTorch, whose first use in a process imports the compiler: seconds."""
 
 from __future__ import annotations
 
