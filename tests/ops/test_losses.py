@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 
+from degem.ops import contrast
 from degem.ops.contrast import grace_loss, infomax_loss, sugrl_loss
 from degem.ops.energy import contrastive_divergence, logit_energy
 from degem.ops.readout import energy_readout
@@ -37,6 +38,20 @@ def test_grace(generator: torch.Generator) -> None:
 
     expected = (one_way(first, second) + one_way(second, first)) / 2
     assert grace_loss(first, second).item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_grace_in_blocks_has_the_plain_gradient(generator: torch.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contrast, "BLOCK", 4)
+    first, second = (torch.randn(7, 3, generator=generator, requires_grad=True) for _ in range(2))
+    z = torch.nn.functional.normalize(torch.cat([first, second]))
+    similarity = z @ z.T / 0.5
+    others = similarity.masked_fill(torch.eye(14, dtype=torch.bool), -torch.inf)
+    pairs = torch.cat([similarity.diagonal(7), similarity.diagonal(-7)])
+    plain = (others.logsumexp(dim=1) - pairs).mean()
+    ours = grace_loss(first, second)
+    torch.testing.assert_close(ours, plain)
+    slopes = (torch.autograd.grad(loss, (first, second)) for loss in (ours, plain))
+    torch.testing.assert_close(*slopes)
 
 
 def test_sugrl(generator: torch.Generator) -> None:

@@ -10,7 +10,6 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from degem.detectors.notebook import explanation_html
-from degem.detectors.split import TrainingSet
 from degem.errors import GraphError
 from degem.graph import Graph, as_graph
 
@@ -242,15 +241,6 @@ def _parts(detector: Any, graph: Graph, rows: NDArray[np.int64]) -> _Parts:
         names = [f"the mean of class {name}" for name in class_names(detector)]
     parts = integrated_gradients(detector, hops, [means[home] for means in reference])
     return _Parts(parts, [names[index] for index in home.tolist()])
-
-
-def class_means(hops: Array, training: TrainingSet) -> torch.Tensor:
-    """What :meth:`HopScored._hop_reference` gives, of shape (L + 1, C, d₀), from hop features (L + 1, n, d₀)."""
-    if training.num_classes == 0:
-        return torch.from_numpy(hops[:, training.nodes].mean(axis=1, keepdims=True))
-    labels = training.graph.labels[training.nodes]
-    means = [hops[:, training.nodes[labels == label]].mean(axis=1) for label in range(training.num_classes)]
-    return torch.from_numpy(np.stack(means, axis=1))
 
 
 def class_names(detector: Detector) -> list[str]:

@@ -6,6 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from degem.ops.unit_relu import unit_relu
+
 
 class MultiHopEncoder(nn.Module):
     r"""The multi-hop encoder :math:`h = [\phi(X^{(0)}W^{(0)}) \| \cdots \| \phi(X^{(L)}W^{(L)})] W_{enc} + b_{enc}`.
@@ -35,14 +37,23 @@ class MultiHopEncoder(nn.Module):
             nn.init.xavier_uniform_(weight)
         self.fuse = nn.Linear((num_hops + 1) * latent_dim, latent_dim)
         self.dropout, self.linear = dropout, linear
+        self.hops = range(num_hops + 1)
+
+    @property
+    def projection(self) -> Tensor:
+        """The weights that the encoder's hops are multiplied with, of shape (L + 1, r, d)."""
+        return self.hop_weight
 
     def forward(self, hops: Tensor) -> Tensor:
         """Latents of shape (n, d) from hop features of shape (L + 1, n, r)."""
-        projected = torch.baddbmm(self.hop_bias, hops, self.hop_weight)
-        if not self.linear:
-            projected = F.dropout(F.relu(F.normalize(projected, dim=2)), self.dropout, self.training)
-        fused: Tensor = self.fuse(projected.transpose(0, 1).flatten(1))
-        return fused if self.linear else F.relu(fused)
+        return self.latents(torch.bmm(hops, self.projection))
+
+    def latents(self, products: Tensor) -> Tensor:
+        """Latents of shape (n, d) from the products of the hops with the projection, of shape (L + 1, n, d)."""
+        if self.linear:
+            linear: Tensor = self.fuse((products + self.hop_bias).transpose(0, 1).flatten(1))
+            return linear
+        return F.relu(self.fuse(unit_relu(products, self.hop_bias, self.dropout if self.training else 0.0)))
 
 
 class OneLayerEncoder(nn.Module):
@@ -60,7 +71,17 @@ class OneLayerEncoder(nn.Module):
     def __init__(self, in_dim: int, latent_dim: int) -> None:
         super().__init__()
         self.linear = nn.Linear(in_dim, latent_dim)
+        self.hops = range(1, 2)
+
+    @property
+    def projection(self) -> Tensor:
+        """The weights that the first hop is multiplied with, of shape (1, r, d)."""
+        return self.linear.weight.T[None]
 
     def forward(self, hops: Tensor) -> Tensor:
         """Latents of shape (n, d) from the one-hop features, the second of ``hops``."""
-        return F.relu(self.linear(hops[1]))
+        return self.latents(torch.bmm(hops[1:2], self.projection))
+
+    def latents(self, products: Tensor) -> Tensor:
+        """Latents of shape (n, d) from the product of the first hop with the projection, of shape (1, n, d)."""
+        return F.relu(products[0] + self.linear.bias)

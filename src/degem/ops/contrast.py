@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+
+BLOCK = 1024  # rows of similarities at a time
 
 
 def infomax_loss(positive: Tensor, negative: Tensor) -> Tensor:
@@ -40,14 +46,48 @@ def grace_loss(first: Tensor, second: Tensor, temperature: float = 0.5) -> Tenso
         True
     """
     u, v = F.normalize(first), F.normalize(second)
-    return (_info_nce(u, v, temperature) + _info_nce(v, u, temperature)) / 2
+    attraction = (u * v).sum(dim=1).mean() / temperature
+    repulsion: Tensor = _Repulsion.apply(torch.cat([u, v]) / temperature**0.5)  # type: ignore[no-untyped-call]
+    return repulsion - attraction
 
 
-def _info_nce(anchor: Tensor, other: Tensor, temperature: float) -> Tensor:
-    across = anchor @ other.T / temperature
-    within = anchor @ anchor.T / temperature
-    within = within.masked_fill(torch.eye(len(anchor), dtype=torch.bool, device=anchor.device), -torch.inf)
-    return (torch.logsumexp(torch.cat([across, within], dim=1), dim=1) - across.diagonal()).mean()
+class _Repulsion(torch.autograd.Function):
+    r"""The mean of :math:`\log \sum_{k \ne i} e^{z_i^\top z_k}` over all rows :math:`z_i`.
+
+    Similarities are symmetric and made a pair of blocks at a time, in the backward pass anew, so that no N × N matrix
+    is held. Those of unit vectors are bounded: no shift is needed before the exponential.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, z: Tensor) -> Tensor:
+        totals = torch.zeros(len(z), device=z.device)
+        for rows, columns, similarity in _block_pairs(z):
+            totals[rows] += similarity.sum(dim=1)
+            if rows != columns:
+                totals[columns] += similarity.sum(dim=0)
+        ctx.save_for_backward(z, totals)
+        return totals.log().mean()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Tensor:
+        z, totals = ctx.saved_tensors
+        slope, share = torch.zeros_like(z), 1 / totals
+        for rows, columns, similarity in _block_pairs(z):
+            similarity *= share[rows, None] + share[columns]
+            slope[rows].addmm_(similarity, z[columns])
+            if rows != columns:
+                slope[columns].addmm_(similarity.T, z[rows])
+        return slope.mul_(gradients[0] / len(z))
+
+
+def _block_pairs(z: Tensor) -> Iterator[tuple[slice, slice, Tensor]]:
+    """Pairs of blocks of rows, each pair once, with :math:`e^{z_i^\top z_k}`, which is 0 for a row with itself."""
+    blocks = [slice(start, min(start + BLOCK, len(z))) for start in range(0, len(z), BLOCK)]
+    for rows, columns in itertools.combinations_with_replacement(blocks, 2):
+        similarity = torch.mm(z[rows], z[columns].T).exp_()
+        if rows == columns:
+            similarity.fill_diagonal_(0)
+        yield rows, columns, similarity
 
 
 def sugrl_loss(

@@ -36,7 +36,7 @@ def propagate(
     out = np.empty_like(x) if out is None else out
     degrees = np.diff(adjacency.indptr)
     scale = np.where(degrees > 0, 1 / np.sqrt(np.maximum(degrees, 1, dtype=np.float32)), np.float32(0))
-    numba.set_num_threads(min(torch.get_num_threads(), vars(numba.config)["NUMBA_NUM_THREADS"]))
+    match_threads()
     _weighted_sum(adjacency.indptr, adjacency.indices, scale, np.float32(self_weight), x, out)
     return out
 
@@ -97,6 +97,11 @@ def smooth_over_neighbours(
         smooth *= np.float32(weight)
     smooth /= root
     return np.where(degrees > 0, smooth, values)
+
+
+def match_threads() -> None:
+    """Let numba's kernels use as many threads as PyTorch's."""
+    numba.set_num_threads(min(torch.get_num_threads(), vars(numba.config)["NUMBA_NUM_THREADS"]))
 
 
 @numba.njit(parallel=True, cache=True, fastmath=True)

@@ -15,12 +15,11 @@ from degem.detectors.base import Scored
 from degem.detectors.degem.recurrent_model import DeGEMModel, ModelShape
 from degem.detectors.degem.recurrent_trainer import Trainer, TrainingSettings
 from degem.detectors.degem.recurrent_views import Views
-from degem.detectors.explanation import class_means
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
 from degem.ops.features import row_normalize, to_tensor
-from degem.ops.hop_rows import hop_rows
-from degem.ops.propagation import hop_features
+from degem.ops.hop_products import hop_products
+from degem.ops.hop_rows import class_hop_means, hop_rows
 from degem.ops.score_propagation import propagate_energy
 from degem.seeding import seeded
 from degem.training import History, OnProgress, train
@@ -55,13 +54,12 @@ class Recurrent:
         generator = torch.Generator(settings.device).manual_seed(settings.seed)
         views = Views(
             training.graph.adjacency,
-            self._inputs(training.graph),
+            self._scaled(training.graph),
             settings.num_hops,
             self_weight=settings.self_weight,
             contrast=settings.contrast,
             refresh_every=settings.refresh_every,
             rng=np.random.default_rng(settings.seed),
-            device=settings.device,
         )
         with seeded(settings.seed + 1):
             trainer = Trainer(
@@ -69,7 +67,15 @@ class Recurrent:
             )
             history = train(trainer.step, settings.num_epochs, on_progress=on_progress)
         trainer.summarise()
-        self.module.hop_means.copy_(class_means(views.hops, training))
+        means = class_hop_means(
+            training.graph.adjacency,
+            lambda rows: views.features[rows],
+            training.graph.labels,
+            training.nodes,
+            settings.num_hops,
+            settings.self_weight,
+        )
+        self.module.hop_means.copy_(torch.from_numpy(means))
         return history
 
     @torch.no_grad()
@@ -100,8 +106,7 @@ class Recurrent:
     def embed_some(self, graph: Graph, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
         """Latents of some nodes."""
         self.module.eval()
-        hops = torch.from_numpy(self._hops(graph)[:, nodes]).to(self.settings.device)
-        return self.module.latents(hops).cpu().numpy()
+        return self.module.latents(torch.stack(self.hop_rows(graph, nodes))).cpu().numpy()
 
     def hop_rows(self, graph: Graph, nodes: NDArray[np.int64]) -> list[torch.Tensor]:
         """Hop features 0 … L of some nodes."""
@@ -120,19 +125,10 @@ class Recurrent:
 
     def _latent_blocks(self, graph: Graph) -> Iterator[torch.Tensor]:
         self.module.eval()
-        hops = self._hops(graph)
-        for start in range(0, graph.num_nodes, BLOCK):
-            yield self.module.latents(torch.from_numpy(hops[:, start : start + BLOCK]).to(self.settings.device))
-
-    def _hops(self, graph: Graph) -> NDArray[np.float32]:
         settings = self.settings
-        return hop_features(graph.adjacency, self._inputs(graph), settings.num_hops, self_weight=settings.self_weight)
+        whole = hop_products(graph.adjacency, self._scaled(graph), settings.num_hops, self_weight=settings.self_weight)
+        for block in self.module.products(whole).split(BLOCK, dim=1):
+            yield self.module.encoder.latents(block)
 
     def _scaled(self, graph: Graph) -> NDArray[np.float32] | sp.csr_array:
         return row_normalize(graph.features) if self.settings.normalize_features else graph.features
-
-    def _inputs(self, graph: Graph) -> NDArray[np.float32]:
-        """The features that are propagated: dense, C-contiguous, scaled."""
-        features = self._scaled(graph)
-        dense = features.toarray() if isinstance(features, sp.csr_array) else features
-        return np.ascontiguousarray(dense, dtype=np.float32)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from degem.nn.encoders import MultiHopEncoder, OneLayerEncoder
 from degem.nn.heads import BilinearEnergy, Discriminator, MLPEnergy
 from degem.ops.energy import logit_energy
+from degem.ops.hop_products import HopProducts
 
 Contrast = Literal["none", "dgi", "grace", "sugrl"]
 
@@ -48,7 +49,7 @@ class DeGEMModel(nn.Module):
         super().__init__()
         dim = shape.latent_dim
         self.energy_kind = shape.energy
-        self.encoder: nn.Module = (
+        self.encoder: MultiHopEncoder | OneLayerEncoder = (
             MultiHopEncoder(shape.in_dim, shape.num_hops, dim, dropout=shape.dropout, linear=shape.linear_hops)
             if shape.multi_hop
             else OneLayerEncoder(shape.in_dim, dim)
@@ -63,7 +64,7 @@ class DeGEMModel(nn.Module):
         self.projector = (
             nn.Sequential(nn.Linear(dim, dim), nn.ELU(), nn.Linear(dim, dim)) if shape.contrast == "grace" else None
         )
-        self.anchor = nn.Sequential(nn.Linear(shape.in_dim, dim), nn.ReLU()) if shape.contrast == "sugrl" else None
+        self.anchor = nn.Linear(shape.in_dim, dim) if shape.contrast == "sugrl" else None
         self.register_buffer("summary", torch.zeros(dim))
         self.register_buffer("hop_means", torch.zeros(shape.num_hops + 1, max(shape.num_classes, 1), shape.in_dim))
 
@@ -71,6 +72,10 @@ class DeGEMModel(nn.Module):
         """Latents h of shape (n, d) from hop features of shape (L + 1, n, r)."""
         encoded: Tensor = self.encoder(hops)
         return encoded
+
+    def products(self, graph: HopProducts) -> Tensor:
+        """What the encoder makes latents of: a graph's hop features times its projection, of shape (hops, n, d)."""
+        return graph.times(self.encoder.projection, self.encoder.hops)
 
     def energies(self, latents: Tensor) -> Tensor:
         """The score of each latent: f(h, s), or the energy of the class logits."""

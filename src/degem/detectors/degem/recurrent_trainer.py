@@ -37,7 +37,7 @@ class Trainer:
 
     Arguments:
         model: The modules to train, in place.
-        views: Hop features of the graph and of its corrupted or augmented copies.
+        views: The graph and its corrupted or augmented copies.
         train_nodes: The in-distribution nodes.
         labels: A label for every node, −1 where unknown.
         settings: Loss weights and step sizes.
@@ -65,8 +65,8 @@ class Trainer:
         head = list(model.head.parameters())
         rest = [parameter for name, parameter in model.named_parameters() if not name.startswith("head.")]
         rate, decay = settings.learning_rate, settings.weight_decay
-        self.head_optimizer = torch.optim.Adam(head, lr=rate, weight_decay=decay)
-        self.encoder_optimizer = torch.optim.Adam(rest, lr=rate, weight_decay=decay)
+        self.head_optimizer = torch.optim.Adam(head, lr=rate, weight_decay=decay, fused=True)
+        self.encoder_optimizer = torch.optim.Adam(rest, lr=rate, weight_decay=decay, fused=True)
 
     def step(self, index: int) -> Mapping[str, float]:
         """One iteration: sample chains, step the energy head, recompute the summary, step the encoder."""
@@ -74,10 +74,9 @@ class Trainer:
         nodes = self._some(torch.arange(self.views.num_nodes, device=self.train_nodes.device))
         train = self._some(self.train_nodes)
         self.views.refresh(index)
-        latents = self.model.latents(self.views.rows(nodes))
-        train_latents = (
-            latents[train] if len(nodes) == self.views.num_nodes else self.model.latents(self.views.rows(train))
-        )
+        products = self.model.products(self.views.graph)
+        latents = self._latents(products, nodes)
+        train_latents = latents[train] if len(nodes) == self.views.num_nodes else self._latents(products, train)
         energy_loss = self._step_head(latents.detach(), train_latents.detach(), nodes)
         losses = self._step_encoder(latents, train_latents, nodes, train)
         return {"energy": energy_loss, **losses}
@@ -86,8 +85,7 @@ class Trainer:
     def summarise(self) -> None:
         """Set the model's summary s from every node of the graph, as scoring needs it."""
         self.model.eval()
-        blocks = torch.arange(self.views.num_nodes, device=self.train_nodes.device).split(1 << 14)
-        latents = torch.cat([self.model.latents(self.views.rows(block)) for block in blocks])
+        latents = self.model.encoder.latents(self.model.products(self.views.graph))
         self.model.summary.copy_(energy_readout(latents, self.node_energies, self.settings.energy_readout_weight))
 
     def _step_head(self, latents: Tensor, train_latents: Tensor, nodes: Tensor) -> float:
@@ -135,17 +133,23 @@ class Trainer:
     def _contrast(self, latents: Tensor, summary: Tensor, nodes: Tensor) -> Tensor | None:
         model = self.model
         if model.critic is not None:
-            corrupted = model.latents(self.views.corrupted_rows(nodes, 0))
+            corrupted = self._latents(model.products(self.views.copies[0]), nodes)
             return infomax_loss(model.critic(latents, summary), model.critic(corrupted, summary))
         if model.projector is not None:
-            first, second = (model.projector(model.latents(self.views.corrupted_rows(nodes, view))) for view in (0, 1))
-            return grace_loss(first, second)
+            first, second = (self._latents(model.products(view), nodes) for view in self.views.copies)
+            return grace_loss(model.projector(first), model.projector(second))
         if model.anchor is not None:
-            hops = self.views.rows(nodes)
-            anchor = model.anchor(hops[0])
+            both = self.views.graph.times(model.anchor.weight.T.expand(2, -1, -1), range(2))
+            anchor, neighbour = F.relu(self._rows(both, nodes) + model.anchor.bias)
             shuffled = anchor[torch.randperm(len(anchor), generator=self.generator, device=anchor.device)]
-            return sugrl_loss(anchor, latents, model.anchor(hops[1]), shuffled)
+            return sugrl_loss(anchor, latents, neighbour, shuffled)
         return None
+
+    def _latents(self, products: Tensor, nodes: Tensor) -> Tensor:
+        return self.model.encoder.latents(self._rows(products, nodes))
+
+    def _rows(self, products: Tensor, nodes: Tensor) -> Tensor:
+        return products if len(nodes) == self.views.num_nodes else products[:, nodes]
 
     def _some(self, nodes: Tensor) -> Tensor:
         """A random batch of nodes, or all of them where the batch is as large."""
