@@ -34,10 +34,14 @@ def fit(name: str, graph: Graph, **settings: Any) -> Any:
     return detector.fit(graph, exposure=exposure)
 
 
+def unit_rows(graph: Graph) -> Array:
+    x = np.asarray(graph.features, dtype=np.float64)
+    return np.asarray(x / np.linalg.norm(x, axis=1, keepdims=True))
+
+
 def dense_layers(detector: Any, graph: Graph, features: Array | None = None) -> tuple[Array, Array]:
     """The hidden layer and the logits of the fitted GCN, by dense products: Â σ(Â X W₁ + b₁) W₂ + b₂."""
-    x = np.asarray(graph.features, dtype=np.float64)
-    x = x / np.abs(x).sum(axis=1, keepdims=True) if features is None else features
+    x = unit_rows(graph) if features is None else features
     a = graph.adjacency.toarray() + np.eye(graph.num_nodes)
     a = a / np.sqrt(np.outer(a.sum(axis=1), a.sum(axis=1)))
     state = {name: value.double().numpy() for name, value in detector._state().items()}
@@ -98,8 +102,7 @@ def test_grasp_joins_the_confident_half(graph: Graph) -> None:
 
 def test_odin_steps_towards_the_predicted_class(graph: Graph) -> None:
     detector = fit("odin", graph, temperature=10.0, perturbation=0.01)
-    x = np.asarray(graph.features, dtype=np.float64)
-    x = x / np.abs(x).sum(axis=1, keepdims=True)
+    x = unit_rows(graph)
     predicted = dense_layers(detector, graph, x)[1].argmax(axis=1)
 
     def loss(moved: Array) -> float:
@@ -147,8 +150,7 @@ def test_gkde_is_the_vacuity(graph: Graph) -> None:
 def test_gpn_is_diffused_class_evidence(graph: Graph) -> None:
     detector = fit("gpn", graph, num_flows=2)
     network = detector.network_
-    x = np.asarray(graph.features, dtype=np.float32)
-    z = network.encode(torch.from_numpy(x / x.sum(axis=1, keepdims=True))).detach().double()
+    z = network.encode(torch.from_numpy(unit_rows(graph)).float()).detach().double()
     columns = []
     for label, share in enumerate(network.class_shares.double()):
         y, log_density = z, torch.zeros(len(z), dtype=torch.float64)
@@ -175,8 +177,7 @@ def test_gpn_is_diffused_class_evidence(graph: Graph) -> None:
 def test_oodgat_is_the_mean_attention(graph: Graph) -> None:
     detector = fit("oodgat", graph, num_heads=2, hidden_dim=4)
     state = {name: value.double().numpy() for name, value in detector._state().items()}
-    x = np.asarray(graph.features, dtype=np.float64)
-    x = x / x.sum(axis=1, keepdims=True)
+    x = unit_rows(graph)
     near = graph.adjacency.toarray() + np.eye(graph.num_nodes) > 0
     attention = []
     for layer in ("first", "second"):

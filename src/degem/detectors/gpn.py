@@ -45,7 +45,7 @@ class GPN(Detector):
         weight_decay: Adam's weight decay, not for the flows.
         warmup_epochs: Epochs in which only the flows are trained.
         num_epochs: Full-batch steps, warm-up included.
-        normalize_features: Whether rows of features are scaled to unit L1 norm.
+        normalize_features: Whether rows of features are scaled to unit length.
 
     Example:
         >>> from degem import Graph

@@ -48,7 +48,7 @@ class OODGAT(Detector):
         edge_dropout: Share of attention weights dropped in training.
         learning_rate: Adam's step size.
         num_epochs: Full-batch steps.
-        normalize_features: Whether rows of features are scaled to unit L1 norm.
+        normalize_features: Whether rows of features are scaled to unit length.
 
     Example:
         >>> from degem import Graph
