@@ -84,4 +84,4 @@ class OneLayerEncoder(nn.Module):
 
     def latents(self, products: Tensor) -> Tensor:
         """Latents of shape (n, d) from the product of the first hop with the projection, of shape (1, n, d)."""
-        return F.relu(products[0] + self.linear.bias)
+        return F.relu(products.squeeze(0) + self.linear.bias)

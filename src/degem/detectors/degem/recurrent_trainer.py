@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from degem.detectors.degem.recurrent_model import DeGEMModel
 from degem.detectors.degem.recurrent_views import Views
+from degem.nn.adam import Adam
 from degem.ops.contrast import grace_loss, infomax_loss, sugrl_loss
 from degem.ops.energy import contrastive_divergence
 from degem.ops.langevin import LangevinSettings, fresh_chains, replayed_chains
@@ -65,8 +66,8 @@ class Trainer:
         head = list(model.head.parameters())
         rest = [parameter for name, parameter in model.named_parameters() if not name.startswith("head.")]
         rate, decay = settings.learning_rate, settings.weight_decay
-        self.head_optimizer = torch.optim.Adam(head, lr=rate, weight_decay=decay, fused=True)
-        self.encoder_optimizer = torch.optim.Adam(rest, lr=rate, weight_decay=decay, fused=True)
+        self.head_optimizer = Adam(head, lr=rate, weight_decay=decay)
+        self.encoder_optimizer = Adam(rest, lr=rate, weight_decay=decay)
 
     def step(self, index: int) -> Mapping[str, float]:
         """One iteration: sample chains, step the energy head, recompute the summary, step the encoder."""
