@@ -30,13 +30,14 @@ def test_a_registry_is_a_mapping():
     assert list(registry) == ["msp"]
 
 
+LISTED = "import sys, degem.detectors.registry, degem.bench.processes; print('torch' in sys.modules)"
 SLOW = ("torch_geometric", "torch._dynamo", "sklearn", "scipy.stats", "zuko", "normflows", "matplotlib", "plotly")
 
 
 @pytest.mark.parametrize(
     "code",
     [
-        "import degem.cli",
+        "import degem.cli, degem.bench.processes",
         "from degem import Detector; 'msp' in Detector.registry",
         "from degem import Graph, read_graph; import degem.data.datasets",
     ],
@@ -45,3 +46,8 @@ def test_slow_libraries_wait_until_they_are_needed(code):
     listing = f"{code}\nimport sys\nprint(*set({SLOW!r}) & set(sys.modules))"
     found = subprocess.run([sys.executable, "-c", listing], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == ""
+
+
+def test_the_names_of_methods_are_known_without_torch():
+    found = subprocess.run([sys.executable, "-c", LISTED], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "False"

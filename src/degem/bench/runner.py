@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from multiprocessing import forkserver
+from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+from degem.bench.processes import fork_server, shares
 from degem.bench.specs import Task
 from degem.bench.store import Row, Store
 from degem.bench.worker import Group, Places, failed, work
@@ -22,7 +22,6 @@ from degem.shifts import domain
 from degem.shifts.scenarios import SYNTHETIC, kind_of
 
 POLL = 0.2
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
 @dataclass
@@ -45,11 +44,6 @@ class Status:
 
 
 Listener = Callable[[Status, Sequence[Row]], None]
-
-
-def cores() -> int:
-    """The cores this process may use."""
-    return len(os.sched_getaffinity(0))
 
 
 def pending(tasks: Iterable[Task], store: Store) -> list[Task]:
@@ -78,8 +72,8 @@ def run(
     store, places = Store(folder), Places(data_root(data_dir), cache_root())
     todo = pending(tasks, store)
     status = Status(total=len(todo), skipped=len(tasks) - len(todo))
-    count = max(1, min(workers or cores(), cores()))
-    context = _forkserver(threads := max(1, cores() // count))
+    count, threads = shares(workers)
+    context = fork_server(threads, {task.variant.method for task in todo})
     waiting, seen, size = grouped(todo), len(store.rows()), store.size()
     active: list[tuple[BaseProcess, Group]] = []
     try:
@@ -90,7 +84,7 @@ def run(
                 process.start()
                 active.append((process, group))
                 status.running[_name(group)] = time.perf_counter()
-            time.sleep(POLL)
+            wait([process.sentinel for process, _ in active], POLL)
             for ended in [pair for pair in active if not pair[0].is_alive()]:
                 active.remove(ended)
                 status.running.pop(_name(ended[1]), None)
@@ -129,20 +123,6 @@ def absent_datasets(datasets: Iterable[str], data_dir: Path | None = None) -> di
         if missing:
             found[dataset] = missing[0]
     return found
-
-
-def _forkserver(threads: int) -> multiprocessing.context.ForkServerContext:
-    """Processes that start fast, with torch loaded once, and with their number of threads set before it is."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["degem.bench.worker"])
-    before = dict(os.environ)
-    os.environ |= dict.fromkeys(THREAD_VARIABLES, str(threads))
-    try:
-        forkserver.ensure_running()
-    finally:
-        os.environ.clear()
-        os.environ |= before
-    return context
 
 
 def _lost(group: Group, store: Store, exitcode: int) -> list[Row]:

@@ -59,6 +59,11 @@ def run_command(
 
     Example: degem bench run main --methods degem,msp --datasets cora --seeds 3 --out results
     """
+    from degem.bench.processes import fork_server, shares
+    from degem.detectors.registry import METHODS
+
+    named = set(_listed(methods) or METHODS)
+    fork_server(shares(workers)[1], named if named <= METHODS.keys() else METHODS)  # loads its libraries while we do
     from degem.bench import runner, specs
     from degem.cli.bench_progress import listening
 

@@ -1,14 +1,19 @@
 """Detectors: one file (or folder) a method. Add yours with one line in ``registry.py``."""
 
-from degem.detectors.base import Detector as Detector
-from degem.detectors.base import Scored as Scored
+from typing import TYPE_CHECKING, Any
+
 from degem.detectors.registry import METHODS, named
 
+if TYPE_CHECKING:
+    from degem.detectors.base import Detector as Detector
+    from degem.detectors.base import Scored as Scored
+
+# Imported when first asked for: no method waits for the libraries of another, nor the list of their names for torch.
 _HOMES = {home.rpartition(".")[2]: home for home in METHODS.values()}
+_HOMES |= {name: f"degem.detectors.base.{name}" for name in ("Detector", "Scored")}
 
 
-def __getattr__(name: str) -> type[Detector]:
-    """A method's class, imported now: none waits for the libraries of another."""
+def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'degem.detectors' has no attribute {name!r}")
     return named(_HOMES[name])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from degem.detectors.base import Detector
@@ -69,8 +69,7 @@ class Registry(MutableMapping[str, "type[Detector]"]):
         return len({**self.homes, **self.known})
 
 
-def named(home: str) -> type[Detector]:
-    """The class that ``package.module.Class`` stands for."""
+def named(home: str) -> Any:
+    """What ``package.module.name`` stands for."""
     module, _, name = home.rpartition(".")
-    kind: type[Detector] = getattr(import_module(module), name)
-    return kind
+    return getattr(import_module(module), name)
