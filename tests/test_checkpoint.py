@@ -98,3 +98,32 @@ def test_a_damaged_checkpoint_is_named(tmp_path: Path, content: bytes) -> None:
 def test_checkpoints_wait_for_their_time(tmp_path: Path) -> None:
     assert not Checkpoints(tmp_path, "k", every=1000).due()
     assert Checkpoints(tmp_path, "k", every=0).due()
+
+
+def test_what_else_is_in_the_folder_stays(tmp_path: Path) -> None:
+    (tmp_path / "precious.txt").touch()
+    (tmp_path / "old.checkpoint").touch()
+    checkpoints = Checkpoints(tmp_path, "key")
+    assert [file.name for file in tmp_path.iterdir()] == ["precious.txt"]
+    checkpoints.save("train", 1, {"value": torch.zeros(1)}, {})
+    checkpoints.remove()
+    assert [file.name for file in tmp_path.iterdir()] == ["precious.txt"]
+
+
+def test_slow_checkpoints_are_rare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("degem.checkpoint.time.monotonic", lambda: now[0])
+
+    def slow(*_: object) -> bytes:
+        now[0] += 10
+        return b""
+
+    monkeypatch.setattr("degem.checkpoint.save", slow)
+    checkpoints = Checkpoints(tmp_path, "key", every=1.0)
+    now[0] = 1.0
+    assert checkpoints.due()
+    checkpoints.save("train", 1, {}, {})
+    now[0] += 199
+    assert not checkpoints.due()
+    now[0] += 1
+    assert checkpoints.due()

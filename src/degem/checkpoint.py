@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +17,8 @@ from torch import Tensor, nn
 
 from degem.errors import DegemError
 
+SUFFIX = ".checkpoint"
+MAX_SHARE = 0.05  # of the time may go into writing checkpoints
 Part = nn.Module | torch.optim.Optimizer | torch.Generator | Tensor
 
 
@@ -26,30 +28,35 @@ class Checkpoints:
     Arguments:
         folder: The folder; made when first written to.
         key: What the fit depends on (method, parameters, graph). Checkpoints of another key are refused.
-        resume: Whether to go on from what is there; else the folder is emptied.
-        every: Seconds between two checkpoints of a phase.
+        resume: Whether to go on from what is there; else checkpoints that are there are removed.
+        every: Seconds between two checkpoints of a phase; more where writing one takes long.
     """
 
-    def __init__(self, folder: str | Path, key: str, *, resume: bool = False, every: float = 30.0) -> None:
+    def __init__(self, folder: str | Path, key: str, *, resume: bool = False, every: float = 1.0) -> None:
         self.folder, self.key, self.every = Path(folder), key, every
-        self._last = time.monotonic()
+        self._last, self._cost = time.monotonic(), 0.0
         if not resume:
             self.remove()
 
     def due(self) -> bool:
         """Whether the last checkpoint is old enough for another."""
-        return time.monotonic() - self._last >= self.every
+        return time.monotonic() - self._last >= max(self.every, self._cost / MAX_SHARE)
 
     def save(self, phase: str, done: int, parts: Mapping[str, Part], history: dict[str, list[float]]) -> None:
         """Write what ``parts`` hold after ``done`` steps of a phase; a crash on the way leaves the last checkpoint."""
+        start = time.monotonic()
         tensors = {f"{name}/{key}": tensor for name, part in parts.items() for key, tensor in _state(part).items()}
         tensors["random"] = torch.get_rng_state()
         about = json.dumps({"key": self.key, "done": done, "history": history})
         self.folder.mkdir(parents=True, exist_ok=True)
-        staging = self.folder / f".{phase}-{os.getpid()}"
-        staging.write_bytes(save({name: tensor.contiguous() for name, tensor in tensors.items()}, {"about": about}))
-        staging.replace(self._file(phase))
+        staging = self._file(f".{phase}-{os.getpid()}")
+        try:
+            staging.write_bytes(save({name: tensor.contiguous() for name, tensor in tensors.items()}, {"about": about}))
+            staging.replace(self._file(phase))
+        finally:
+            staging.unlink(missing_ok=True)
         self._last = time.monotonic()
+        self._cost = self._last - start
 
     def restore(self, phase: str, parts: Mapping[str, Part]) -> tuple[int, dict[str, list[float]]]:
         """Put a phase's last checkpoint into ``parts``: the steps done and their history, or (0, {}) without one."""
@@ -77,11 +84,19 @@ class Checkpoints:
         return int(about["done"]), about["history"]
 
     def remove(self) -> None:
-        """Remove the folder: the fit is complete, or starts anew."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        """Remove the checkpoints, and the folder if there is nothing else: the fit is complete, or starts anew."""
+        for file in checkpoints_in(self.folder):
+            file.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            self.folder.rmdir()
 
     def _file(self, phase: str) -> Path:
-        return self.folder / f"{phase}.checkpoint"
+        return self.folder / f"{phase}{SUFFIX}"
+
+
+def checkpoints_in(folder: Path) -> list[Path]:
+    """The checkpoints in a folder, those half written included."""
+    return sorted(folder.glob(f"*{SUFFIX}"))
 
 
 def _state(part: Part) -> dict[str, Tensor]:

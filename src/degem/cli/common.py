@@ -239,6 +239,7 @@ def one_line_warnings() -> Iterator[None]:
         print(f"degem: note: {one_line(message)}", file=sys.stderr)
 
     with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of libraries: nothing that a user of the command can do
         for ours in (GraphNotice, CalibrationWarning):
             warnings.simplefilter("always", ours)
         warnings.showwarning = show

@@ -76,6 +76,7 @@ def fit(
     Example: degem fit my_graph/ --label-column topic --out model --set num_hops=3
     """
     from degem import model_file
+    from degem.checkpoint import checkpoints_in
     from degem.cli.progress import progress_bar
 
     if resume and checkpoint is None:
@@ -95,6 +96,8 @@ def fit(
         cost.refuse_what_cannot_fit()
     if dry_run:
         return
+    if resume and checkpoint is not None and not checkpoints_in(checkpoint):
+        typer.echo(f"degem: note: no checkpoint in {checkpoint}: the fit starts from the beginning", err=True)
     start = time.perf_counter()
     with progress_bar() as on_progress:
         detector.fit(
