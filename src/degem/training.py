@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from degem.checkpoint import Checkpoints, Part
@@ -34,6 +36,30 @@ History = dict[str, list[float]]
 
 def silent(_: Progress) -> None:
     """A listener that does nothing."""
+
+
+_LISTENER: ContextVar[OnProgress] = ContextVar("listener", default=silent)
+
+
+@contextmanager
+def reporting_to(on_progress: OnProgress) -> Iterator[None]:
+    """Inside, :func:`report` tells this listener: work deep down need not be handed one.
+
+    Example:
+        >>> with reporting_to(lambda progress: print(progress.phase)):
+        ...     report(Progress("propagate", 1, 10))
+        propagate
+    """
+    before = _LISTENER.set(on_progress)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(before)
+
+
+def report(progress: Progress) -> None:
+    """Tell whoever listens where the work stands."""
+    _LISTENER.get()(progress)
 
 
 def train(

@@ -43,3 +43,16 @@ def test_phase_loss_rate_and_time_left():
     for part in ("train", "40/100", "loss 0.123", "rows/s", "0:00:0"):
         assert part in shown
     assert "energy" not in shown
+
+
+def test_a_phase_that_comes_again_counts_anew():
+    console, drawn = _terminal()
+    with progress_bar(console, delay=0) as listener:
+        listener(Progress("propagate", 10, 10, rows=10**9))
+        time.sleep(0.05)
+        listener(Progress("propagate", 1, 10, rows=1))
+        started = listener.started  # type: ignore[attr-defined]
+        listener(Progress("propagate", 2, 10, rows=2))
+        assert listener.started == started  # type: ignore[attr-defined]
+        assert time.perf_counter() - started < 0.05
+    assert "propagate" in drawn.getvalue()

@@ -10,6 +10,7 @@ from degem import Graph
 from degem.ops import hop_store
 from degem.ops.hop_store import HopSource, HopStore
 from degem.ops.propagation import hop_features
+from degem.training import Progress, reporting_to
 
 HOPS = (0, 1, 4)
 ALL = 4 * 3 * 120 * 12  # bytes of the wanted hops of the small graph
@@ -58,3 +59,13 @@ def test_an_interrupted_run_leaves_no_file(small_graph: Graph, tmp_path: Path, m
     with pytest.raises(KeyboardInterrupt), HopStore(source_of(small_graph, 1)):
         raise KeyboardInterrupt
     assert list(tmp_path.iterdir()) == []
+
+
+def test_every_hop_and_every_block_is_reported(small_graph: Graph) -> None:
+    heard: list[Progress] = []
+    with reporting_to(heard.append), HopStore(source_of(small_graph, BUDGETS["five-columns"])) as store:
+        list(store.blocks(50))
+    hops = [(progress.done, progress.total, progress.rows) for progress in heard if progress.phase == "propagate"]
+    assert [done for done, *_ in hops] == [0, 1, 2, 3, 4, 4, 5, 6, 7, 8, 8, 9, 10, 11, 12]  # three parts of the columns
+    assert hops[-1] == (12, 12, 12 * 120)
+    assert [progress.done for progress in heard if progress.phase == "score"] == [50, 100, 120]

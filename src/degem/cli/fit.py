@@ -78,6 +78,7 @@ def fit(
     from degem import model_file
     from degem.checkpoint import checkpoints_in
     from degem.cli.progress import progress_bar
+    from degem.training import Progress
 
     if resume and checkpoint is None:
         raise ParameterError("--resume needs the --checkpoint folder of the interrupted fit")
@@ -88,7 +89,9 @@ def fit(
     model_file.check_target(out)
     prepare_machine(threads, detector.device)
     columns = Columns(id_column, label_column, feature_columns, keep_columns)
-    loaded = open_graph(graph, columns, needed=[exposure])
+    with progress_bar() as on_progress:
+        on_progress(Progress("read", 0, 1))
+        loaded = open_graph(graph, columns, needed=[exposure])
     cost = detector.estimate(loaded)
     if dry_run:
         _tell_cost(cost, loaded, method, as_json)

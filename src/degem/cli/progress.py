@@ -65,14 +65,15 @@ class _Listener:
     def __init__(self, bar: Bar) -> None:
         self.bar = bar
         self.phase: str | None = None
-        self.started = 0.0
+        self.started, self.done = 0.0, 0
 
     def __call__(self, progress: Progress) -> None:
-        if progress.phase != self.phase:
+        if progress.phase != self.phase or progress.done < self.done:  # the same phase may come again
             for finished in self.bar.task_ids:
                 self.bar.remove_task(finished)
             self.task = self.bar.add_task(progress.phase, total=progress.total, loss="", rate="")
             self.phase, self.started = progress.phase, time.perf_counter()
+        self.done = progress.done
         self.bar.update(
             self.task, completed=progress.done, total=progress.total, loss=_loss(progress), rate=self._rate(progress)
         )

@@ -24,7 +24,7 @@ from degem.detectors.split import TrainingSet, resolve_training_set
 from degem.errors import CalibrationWarning, DegemError, GraphError, NotFittedError
 from degem.graph import Graph, NodeSet, as_graph
 from degem.parameters import NonNegativeInt
-from degem.training import History, OnProgress, Progress, silent
+from degem.training import History, OnProgress, Progress, reporting_to, silent
 
 
 @dataclasses.dataclass(frozen=True)
@@ -142,9 +142,10 @@ class Detector(ABC):
         self.classes_ = classes
         self.class_names_ = graph.class_names
         self.num_training_nodes_ = len(training.nodes)
-        self.history_: History = self._fit(training, on_progress)
-        on_progress(Progress("calibrate", 0, 1))
-        self.calibration_scores_ = self._scored(graph).scores[held_out]
+        with reporting_to(on_progress):
+            self.history_: History = self._fit(training, on_progress)
+            on_progress(Progress("calibrate", 0, 1))
+            self.calibration_scores_ = self._scored(graph).scores[held_out]
         self.calibration_degrees_ = graph.degrees[held_out]
         on_progress(Progress("calibrate", 1, 1))
         if training.checkpoints is not None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from degem.ops.mapped import default_budget, release
 from degem.ops.propagation import propagate
+from degem.training import Progress, report
 
 BLOCK = 1 << 16
 
@@ -79,14 +80,18 @@ class HopSource:
 
         The values, of shape (n, columns), are overwritten by the next ones.
         """
-        at_once = self.columns_at_once
-        for first in range(0, self.width, at_once):
-            columns = slice(first, min(first + at_once, self.width))
-            yield from ((place, columns, values) for place, values in self._walk_columns(columns, permutation))
+        parts = list(_spans(self.width, self.columns_at_once))
+        for index, columns in enumerate(parts):
+            for hop, values in self._walk_columns(columns, permutation):
+                done, total = index * self.hops[-1] + hop, len(parts) * self.hops[-1]
+                report(Progress("propagate", done, total, rows=done * self.num_nodes))
+                if hop in self.hops:
+                    yield self.hops.index(hop), columns, values
 
     def _walk_columns(
         self, columns: slice, permutation: NDArray[np.int64] | None
     ) -> Iterator[tuple[int, NDArray[np.float32]]]:
+        """Every hop of some columns, wanted or not."""
         current = np.empty((self.num_nodes, columns.stop - columns.start), dtype=np.float32)
         for rows in _spans(self.num_nodes, BLOCK):
             current[rows] = self.block(rows, columns)
@@ -98,8 +103,7 @@ class HopSource:
             if hop:
                 propagate(self.adjacency, current, self_weight=self.self_weight, out=spare)
                 current, spare = spare, current
-            if hop in self.hops:
-                yield self.hops.index(hop), current
+            yield hop, current
 
 
 class HopStore:
@@ -134,6 +138,7 @@ class HopStore:
         for rows in _spans(self.shape[1], block_rows):
             yield rows.start, np.ascontiguousarray(self.hops[:, rows])
             release(self.hops)
+            report(Progress("score", rows.stop, self.shape[1], rows=rows.stop))
 
     def close(self) -> None:
         """Free the memory or the disk."""
