@@ -114,7 +114,8 @@ def test_odin_steps_towards_the_predicted_class(graph: Graph) -> None:
         step = np.zeros_like(x)
         step[index] = 1e-6
         gradient[index] = (loss(x + step) - loss(x - step)) / 2e-6
-    logits = dense_layers(detector, graph, x - 0.01 * np.sign(gradient))[1]
+    step = 0.01 * np.sqrt(np.mean(x**2))
+    logits = dense_layers(detector, graph, x - step * np.sign(gradient))[1]
     np.testing.assert_allclose(detector.decision_function(graph), 1 - softmax(logits / 10).max(axis=1), atol=1e-5)
 
 

@@ -32,7 +32,8 @@ class Mahalanobis(BackboneDetector):
     higher is OOD.
 
     Arguments:
-        perturbation: A step of the features towards the nearest class before scoring; 0 for none.
+        perturbation: A step of the features towards the nearest class before scoring, in units of the features' root
+            mean square; 0 for none.
 
     The others are those of :class:`~degem.detectors.backbone.GCNDetector`.
 

@@ -21,14 +21,14 @@ class ODIN(BackboneDetector):
     r"""The largest softmax at a high temperature, after a step towards the predicted class (Liang et al. 2018).
 
     .. math:: s = 1 - \max_y \operatorname{softmax}(g(\tilde X) / T)_y, \quad
-        \tilde X = X - \varepsilon \operatorname{sign}(-\nabla_X \log p_{\hat y}(X; T))
+        \tilde X = X - \varepsilon \, x_{rms} \operatorname{sign}(-\nabla_X \log p_{\hat y}(X; T))
 
     The benchmarks that DeGEM and GNNSafe were published with return :math:`-\max p` where higher must mean ID, so their
     ODIN figures are turned over: 3.5 AUROC on Amazon-Photo is 96.5. Here higher is OOD.
 
     Arguments:
         temperature: The temperature :math:`T`.
-        perturbation: The step :math:`\varepsilon`.
+        perturbation: The step :math:`\varepsilon`, in units of the features' root mean square :math:`x_{rms}`.
 
     The others are those of :class:`~degem.detectors.backbone.GCNDetector`.
 
