@@ -15,7 +15,31 @@ def test_the_papers_space_is_whole_for_degem() -> None:
     assert len(space) == 9
     assert set(space) <= set(names(Detector.registry["degem"]))
     assert set(space_of("degem")) < set(space)
-    assert set(space_of("msp")) == {"learning_rate", "weight_decay", "dropout"}
+
+
+@pytest.mark.parametrize("method", sorted(Detector.registry))
+def test_every_choice_is_a_value_the_method_takes(method: str) -> None:
+    space, defaults = space_of(method), Detector.registry[method]().get_params()
+    assert set(space) <= set(defaults)
+    for name, choices in space.items():
+        for choice in choices:
+            assert Detector.registry[method]().set_params(**{name: choice}).get_params()[name] == choice
+
+
+def test_competitors_have_the_training_settings_and_their_own() -> None:
+    training = {"learning_rate", "weight_decay", "dropout"}
+    assert set(space_of("msp")) == training
+    assert set(space_of("odin")) == training | {"temperature", "perturbation"}
+    assert set(space_of("gnnsafe")) == training | {"self_weight", "num_propagations"}
+    assert 1.0 not in space_of("gnnsafe")["self_weight"]  # nothing would be propagated
+    assert set(space_of("energy-ft")) == training | {"exposure_weight", "margin_in", "margin_out"}
+    assert set(space_of("oodgat")) == {"learning_rate", "dropout"}  # it has no weight decay
+
+
+def test_exposure_methods_are_tuned_with_their_exposure_nodes(scenario: Scenario) -> None:
+    exposure = next(iter(scenario.exposure.values()))
+    objective = strict_objective(scenario.train_graph, 0, exposure)
+    assert -100 <= objective(Detector.registry["oe"](num_epochs=3)) <= 100
 
 
 def test_the_strict_objective_prefers_one_that_does_not_memorise(small_graph: Graph) -> None:

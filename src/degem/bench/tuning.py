@@ -1,4 +1,4 @@
-"""Search for parameters: the paper's search space, judged on in-distribution data.
+"""Search for parameters: the papers' search spaces, judged on in-distribution data.
 
 The objective under **strict** is
 
@@ -28,21 +28,49 @@ from degem.bench.specs import as_published
 from degem.data.splits import random_split
 from degem.detectors import Detector
 from degem.errors import DegemError, ParameterError
-from degem.graph import Graph
+from degem.graph import Graph, NodeSet
 from degem.metrics import accuracy, auroc_ood_positive
 from degem.shifts import Scenario
 
-# The paper's table of search spaces. Its noise is a standard deviation in the authors' program, whatever its σ² says.
-SPACE: dict[str, tuple[float, ...]] = {
+Space = dict[str, tuple[float, ...]]
+SHARES = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
+
+# The paper's table of search spaces. Its first lines are for every method, as its baselines were searched too.
+TRAINING: Space = {
     "learning_rate": (0.05, 0.01, 0.001, 0.0005, 0.0001),
     "weight_decay": (0.0, 0.01, 0.001, 0.0005, 0.0001),
     "dropout": (0.0, 0.1, 0.2, 0.3, 0.4, 0.5),
-    "self_weight": (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0),
-    "condition_weight": (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0),
-    "energy_readout_weight": (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0),
-    "langevin__step_size": (1.0, 5.0, 10.0),
-    "langevin__noise_std": (0.01, 0.005),
-    "classification_weight": (0.01, 0.05, 0.1, 0.3, 0.5, 1.0),
+}
+# The energy margins and the propagation that GNNSafe's authors searched; also for its successors.
+MARGINS: Space = {
+    "exposure_weight": (0.01, 0.1, 1.0),
+    "margin_in": (-9.0, -7.0, -5.0),
+    "margin_out": (-4.0, -3.0, -2.0, -1.0),
+}
+PROPAGATION: Space = {"self_weight": (0.1, 0.3, 0.5, 0.7, 0.9), "num_propagations": (1, 2, 3, 5, 8, 12, 16)}
+OWN: dict[str, Space] = {
+    # The rest of the paper's table. Its noise is a standard deviation in the authors' program, whatever its σ² says.
+    "degem": {
+        "self_weight": SHARES,
+        "condition_weight": SHARES,
+        "energy_readout_weight": SHARES,
+        "langevin__step_size": (1.0, 5.0, 10.0),
+        "langevin__noise_std": (0.01, 0.005),
+        "classification_weight": (0.01, 0.05, 0.1, 0.3, 0.5, 1.0),
+    },
+    # Liang et al. 2018: ten temperatures, 21 steps from 0 to 0.004.
+    "odin": {
+        "temperature": (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000),
+        "perturbation": tuple(round(0.0002 * i, 4) for i in range(21)),
+    },
+    "mahalanobis": {"perturbation": (0.0, 0.0005, 0.001, 0.0014, 0.002, 0.005, 0.01)},  # the program of Lee et al. 2018
+    "knn": {"num_neighbors": (1, 10, 20, 50, 100, 200, 500)},  # Sun et al. 2022, as far as training nodes go
+    "gnnsafe": PROPAGATION,
+    "nodesafe": PROPAGATION,
+    "energy-ft": MARGINS,
+    "gnnsafe++": {**MARGINS, **PROPAGATION},
+    # The two settings of GPN's authors, mixed.
+    "gpn": {"latent_dim": (10, 16), "teleport": (0.1, 0.2), "entropy_weight": (1e-5, 1e-4)},
 }
 # Parts of the paper's training that the default way does not have, or that mean another thing there.
 PUBLISHED_ONLY = ("condition_weight", "energy_readout_weight", "langevin__step_size", "langevin__noise_std")
@@ -65,25 +93,27 @@ class Best:
     num_trials: int
 
 
-def space_of(method: str, *, published: bool = False) -> dict[str, tuple[float, ...]]:
-    """The part of the search space that a method has parameters for.
+def space_of(method: str, *, published: bool = False) -> Space:
+    """What is searched for a method: the training settings it has, and its own.
 
     Arguments:
         method: A registered detector.
         published: Whether its published settings are tuned, for which the space was made, or its defaults.
 
     Example:
-        >>> sorted(space_of("degree"))
-        []
+        >>> sorted(space_of("knn"))
+        ['dropout', 'learning_rate', 'num_neighbors', 'weight_decay']
     """
     known = set(parameters.names(Detector.registry[method]))
-    if not published:
-        known -= set(PUBLISHED_ONLY)
-    return {name: choices for name, choices in SPACE.items() if name in known}
+    own = {name: choices for name, choices in OWN.get(method, {}).items() if published or name not in PUBLISHED_ONLY}
+    return {name: choices for name, choices in TRAINING.items() if name in known} | own
 
 
-def strict_objective(graph: Graph, seed: int) -> Objective:
-    """The objective from ID data alone, on the graph's own ``train`` and ``val`` masks or a seeded 80/20 split."""
+def strict_objective(graph: Graph, seed: int, exposure: NodeSet | None = None) -> Objective:
+    """The objective from ID data alone, on the graph's own ``train`` and ``val`` masks or a seeded 80/20 split.
+
+    Exposure nodes, for the methods that train on such, are trained on and not judged by.
+    """
     if {"train", "val"} <= graph.masks.keys():
         train, val = graph.masks["train"], graph.masks["val"]
     else:
@@ -92,7 +122,8 @@ def strict_objective(graph: Graph, seed: int) -> Objective:
         train, val = split["train"], split["val"]
 
     def objective(detector: Detector) -> float:
-        detector.fit(graph, train_mask=train, calibration_mask=val)
+        exposed = exposure if detector.needs_exposure else None
+        detector.fit(graph, train_mask=train, calibration_mask=val, exposure=exposed)
         scored = detector._scored(graph)
         scores, probabilities = np.asarray(scored.scores), scored.probabilities
         value = -abs(200 * auroc_ood_positive(scores[train], scores[val]) - 100)

@@ -59,8 +59,11 @@ def tune(
     if graph in DATASETS or graph in ALIASES:
         kind = kind_of(shifts_of(graph)[0])
         scenario = load_scenario(graph, kind, scenario_settings(protocol.value, seed, 1.0), data_dir)
-        strict = protocol is Protocol.strict
-        objective = tuning.strict_objective(scenario.train_graph, seed) if strict else tuning.oracle_objective(scenario)
+        if protocol is Protocol.strict:
+            exposure = scenario.exposure[shifts_of(graph)[0]]
+            objective = tuning.strict_objective(scenario.train_graph, seed, exposure)
+        else:
+            objective = tuning.oracle_objective(scenario)
     elif protocol is Protocol.oracle:
         raise ParameterError(f"--protocol oracle needs a benchmark dataset with OOD nodes, and {graph} is none")
     else:
