@@ -41,55 +41,58 @@ class _UnitReLU(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, products: Tensor, bias: Tensor, kept: Tensor, gain: float) -> Tensor:
         hops, nodes, dim = products.shape
-        shifted = (products + bias).detach().cpu()
+        z, b = products.detach().cpu().contiguous(), bias.detach().cpu()
         out = torch.empty(nodes, hops, dim)
         match_threads()
-        _forward(shifted.numpy(), kept.numpy(), np.float32(gain), out.numpy())
-        ctx.save_for_backward(shifted, out)
+        _forward(z.numpy(), b.numpy(), kept.numpy(), np.float32(gain), out.numpy())
+        ctx.save_for_backward(z, b, out)
         ctx.gain = gain
         return out.flatten(1).to(products.device)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple[Tensor, Tensor, None, None]:
-        shifted, out = ctx.saved_tensors
+        z, b, out = ctx.saved_tensors
         gradient = gradients[0].cpu().contiguous().view(out.shape)
-        slope = torch.empty_like(shifted)
+        slope = torch.empty_like(z)
         match_threads()
-        _backward(shifted.numpy(), out.numpy(), gradient.numpy(), np.float32(ctx.gain), slope.numpy())
+        _backward(z.numpy(), b.numpy(), out.numpy(), gradient.numpy(), np.float32(ctx.gain), slope.numpy())
         slope = slope.to(gradients[0].device)
         return slope, slope.sum(dim=1, keepdim=True), None, None
 
 
 @numba.njit(parallel=True, cache=True, fastmath=True)
-def _forward(x: Any, kept: Any, gain: Any, out: Any) -> None:
-    hops, nodes, dim = x.shape
+def _forward(z: Any, bias: Any, kept: Any, gain: Any, out: Any) -> None:
+    hops, nodes, dim = z.shape
     for node in numba.prange(nodes):
         for hop in range(hops):
             square = np.float32(0)
             for c in range(dim):
-                square += x[hop, node, c] * x[hop, node, c]
+                x = z[hop, node, c] + bias[hop, 0, c]
+                square += x * x
+                out[node, hop, c] = max(x, np.float32(0))
             scale = gain / max(np.sqrt(square), np.float32(SHORTEST))
+            for c in range(dim):
+                out[node, hop, c] *= scale
             if kept.size:
                 for c in range(dim):
-                    out[node, hop, c] = scale * kept[hop, node, c] * max(x[hop, node, c], np.float32(0))
-            else:
-                for c in range(dim):
-                    out[node, hop, c] = scale * max(x[hop, node, c], np.float32(0))
+                    out[node, hop, c] *= kept[hop, node, c]
 
 
 @numba.njit(parallel=True, cache=True, fastmath=True)
-def _backward(x: Any, out: Any, gradient: Any, gain: Any, slope: Any) -> None:
-    # With u = x / |x| and g the gradient where the output is positive (out = gain u there): gain (g - u (u·g)) / |x|.
-    hops, nodes, dim = x.shape
+def _backward(z: Any, bias: Any, out: Any, gradient: Any, gain: Any, slope: Any) -> None:
+    # With x = z + bias, u = x / |x| and g the gradient where the output is positive (there it is gain u):
+    # gain (g - u (u·g)) / |x|.
+    hops, nodes, dim = z.shape
     for node in numba.prange(nodes):
         for hop in range(hops):
             square, along = np.float32(0), np.float32(0)
             for c in range(dim):
-                square += x[hop, node, c] * x[hop, node, c]
+                x = z[hop, node, c] + bias[hop, 0, c]
+                square += x * x
                 along += out[node, hop, c] * gradient[node, hop, c]
             length = np.sqrt(square)
             inverse = np.float32(1) / max(length, np.float32(SHORTEST))
             pull = along * inverse * inverse if length > np.float32(SHORTEST) else np.float32(0)
             for c in range(dim):
                 passed = gain * inverse * gradient[node, hop, c] if out[node, hop, c] > 0 else np.float32(0)
-                slope[hop, node, c] = passed - pull * x[hop, node, c]
+                slope[hop, node, c] = passed - pull * (z[hop, node, c] + bias[hop, 0, c])
