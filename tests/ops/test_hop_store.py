@@ -38,7 +38,7 @@ def test_every_home_holds_the_same_bits(small_graph: Graph, budget: int) -> None
     expected = expected_hops(small_graph)
     with HopStore(source_of(small_graph, budget)) as store:
         assert store.on_disk == (budget < ALL)
-        np.testing.assert_array_equal(store.hops, expected)
+        np.testing.assert_array_equal(store.rows(np.array([7, 3, 119])), expected[:, [7, 3, 119]])
         starts = []
         for start, block in store.blocks(33):
             np.testing.assert_array_equal(block, expected[:, start : start + 33])

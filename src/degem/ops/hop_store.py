@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -75,34 +75,52 @@ class HopSource:
             found[place, :, columns] = values[nodes]
         return found
 
-    def walk(self, permutation: NDArray[np.int64] | None = None) -> Iterator[tuple[int, slice, NDArray[np.float32]]]:
+    def walk(
+        self, permutation: NDArray[np.int64] | None = None, *, into: NDArray[np.float32] | None = None
+    ) -> Iterator[tuple[int, slice, NDArray[np.float32]]]:
         """Every wanted hop, as many columns at a time as the budget allows: place of the hop, columns, their values.
 
         The values, of shape (n, columns), are overwritten by the next ones.
+
+        Arguments:
+            permutation: See :meth:`sample`.
+            into: An array in memory of shape (hops, n, r), where all columns of the wanted hops are written and stay.
         """
-        parts = list(_spans(self.width, self.columns_at_once))
+        parts = list(_spans(self.width, self.columns_at_once if into is None else self.width))
+        homes = {} if into is None else dict(zip(self.hops, into, strict=True))
         for index, columns in enumerate(parts):
-            for hop, values in self._walk_columns(columns, permutation):
+            for hop, values in self._walk_columns(columns, permutation, homes):
                 done, total = index * self.hops[-1] + hop, len(parts) * self.hops[-1]
                 report(Progress("propagate", done, total, rows=done * self.num_nodes))
                 if hop in self.hops:
                     yield self.hops.index(hop), columns, values
 
     def _walk_columns(
-        self, columns: slice, permutation: NDArray[np.int64] | None
+        self, columns: slice, permutation: NDArray[np.int64] | None, homes: Mapping[int, NDArray[np.float32]]
     ) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """Every hop of some columns, wanted or not."""
-        current = np.empty((self.num_nodes, columns.stop - columns.start), dtype=np.float32)
+        """Every hop of some columns, wanted or not: in its home, or in one of two arrays in turn."""
+        spare: list[NDArray[np.float32]] = []
+
+        def room(hop: int) -> NDArray[np.float32]:
+            if hop in homes:
+                return homes[hop]
+            return spare.pop() if spare else np.empty((self.num_nodes, columns.stop - columns.start), dtype=np.float32)
+
+        current = room(0)
         for rows in _spans(self.num_nodes, BLOCK):
             current[rows] = self.block(rows, columns)
-        spare = np.empty_like(current)
         if permutation is not None:
-            np.take(current, permutation, axis=0, out=spare, mode="clip")  # the default mode makes a copy
-            current, spare = spare, current
-        for hop in range(self.hops[-1] + 1):
-            if hop:
-                propagate(self.adjacency, current, self_weight=self.self_weight, out=spare)
-                current, spare = spare, current
+            permuted = room(-1)
+            np.take(current, permutation, axis=0, out=permuted, mode="clip")  # the default mode makes a copy
+            spare.append(current)
+            current = permuted
+        yield 0, current
+        for hop in range(1, self.hops[-1] + 1):
+            target = room(hop)
+            propagate(self.adjacency, current, self_weight=self.self_weight, out=target)
+            if hop - 1 not in homes:
+                spare.append(current)
+            current = target
             yield hop, current
 
 
@@ -127,22 +145,43 @@ class HopStore:
     def __init__(self, source: HopSource) -> None:
         self.shape = (len(source.hops), source.num_nodes, source.width)
         self.on_disk = 4 * math.prod(self.shape) > source.budget_bytes
-        self.hops = _nameless_map(self.shape) if self.on_disk else np.empty(self.shape, dtype=np.float32)
-        for place, columns, values in source.walk():
-            for rows in _spans(source.num_nodes, BLOCK):
-                self.hops[place, rows, columns] = values[rows]
-                release(self.hops)
+        self._parts: list[NDArray[np.float32]] = []  # side by side, each of shape (hops, n, some columns)
+        if self.on_disk:
+            self._write(source)
+        else:
+            self._parts.append(np.empty(self.shape, dtype=np.float32))
+            for _ in source.walk(into=self._parts[0]):
+                pass
+
+    def rows(self, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Hop features of some nodes, of shape (hops, len(nodes), r)."""
+        return self._joined(nodes)
 
     def blocks(self, block_rows: int = BLOCK) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """Every node's hop features in order: pairs of the first node and an array of shape (hops, block, r)."""
         for rows in _spans(self.shape[1], block_rows):
-            yield rows.start, np.ascontiguousarray(self.hops[:, rows])
-            release(self.hops)
+            yield rows.start, self._joined(rows)
             report(Progress("score", rows.stop, self.shape[1], rows=rows.stop))
 
     def close(self) -> None:
         """Free the memory or the disk."""
-        del self.hops
+        self._parts.clear()
+
+    def _write(self, source: HopSource) -> None:
+        """Columns that are propagated together have a file of their own: it is then written from start to end."""
+        for place, columns, values in source.walk():
+            if place == 0:
+                self._parts.append(_nameless_map((*self.shape[:2], columns.stop - columns.start)))
+            for rows in _spans(source.num_nodes, BLOCK):
+                self._parts[-1][place, rows] = values[rows]
+                release(self._parts[-1])
+
+    def _joined(self, rows: NDArray[np.int64] | slice) -> NDArray[np.float32]:
+        pieces = [part[:, rows] for part in self._parts]
+        joined = np.ascontiguousarray(pieces[0]) if len(pieces) == 1 else np.concatenate(pieces, axis=2)
+        for part in self._parts:
+            release(part)
+        return joined
 
     def __enter__(self) -> Self:
         return self
