@@ -34,9 +34,8 @@ def propagate(
         array([0.70710677, 0.5       , 0.70710677], dtype=float32)
     """
     out = np.empty_like(x) if out is None else out
-    degrees = np.diff(adjacency.indptr)
-    scale = np.where(degrees > 0, 1 / np.sqrt(np.maximum(degrees, 1, dtype=np.float32)), np.float32(0))
     match_threads()
+    scale = _inverse_roots(adjacency.indptr)
     _weighted_sum(adjacency.indptr, adjacency.indices, scale, np.float32(self_weight), x, out)
     return out
 
@@ -102,6 +101,17 @@ def smooth_over_neighbours(
 def match_threads() -> None:
     """Let numba's kernels use as many threads as PyTorch's."""
     numba.set_num_threads(min(torch.get_num_threads(), vars(numba.config)["NUMBA_NUM_THREADS"]))
+
+
+@numba.njit(cache=True)
+def _inverse_roots(indptr: Any) -> Any:
+    # D^-½; as a kernel, because on a small graph NumPy's calls take as long as the hop itself.
+    scale = np.zeros(len(indptr) - 1, dtype=np.float32)
+    for row in range(len(scale)):
+        degree = indptr[row + 1] - indptr[row]
+        if degree > 0:
+            scale[row] = np.float32(1) / np.sqrt(np.float32(degree))
+    return scale
 
 
 @numba.njit(parallel=True, cache=True, fastmath=True)
