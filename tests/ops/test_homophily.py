@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from degem.ops.homophily import excess_homophily
+from degem.ops.homophily import excess_homophily, guessed_homophily, labelled_edges
 
 
 def wired(labels: np.ndarray, same_share: float, num_edges: int, seed: int) -> sp.csr_array:
@@ -40,3 +40,33 @@ def test_unknown_labels_and_single_classes_prove_nothing() -> None:
 def test_two_lucky_edges_do_not_make_a_homophilic_graph() -> None:
     adjacency = sp.csr_array(np.kron(np.eye(2), [[0, 1], [1, 0]]))
     assert excess_homophily(adjacency, np.array([0, 0, 1, 1])) < 0.6
+
+
+def test_few_edges_leave_the_guess_standing_and_many_do_not() -> None:
+    labels = np.arange(400) % 4
+    none = sp.csr_array((400, 400))
+    assert excess_homophily(none, labels, guess=0.7) == pytest.approx(0.7)
+    assert excess_homophily(wired(labels, 0.25, 1500, seed=0), labels, guess=1.0) < 0.07
+
+
+def test_edges_between_labelled_nodes_are_counted_once() -> None:
+    labels = np.arange(400) % 4
+    adjacency = wired(labels, 0.5, 300, seed=3)
+    assert labelled_edges(adjacency, labels) == adjacency.nnz // 2
+    assert labelled_edges(adjacency, np.where(np.arange(400) < 1, labels, -1)) == 0
+
+
+@pytest.mark.parametrize(("same_share", "low", "high"), [(1.0, 0.8, 1.0), (0.625, 0.35, 0.65), (0.25, 0.0, 0.1)])
+def test_classes_guessed_from_features_follow_the_planted_share(same_share: float, low: float, high: float) -> None:
+    rng = np.random.default_rng(0)
+    labels = np.arange(800) % 4
+    points = (np.eye(4)[labels] * 3 + rng.standard_normal((800, 4))).astype(np.float32)
+    few = np.where(np.arange(800) < 80, labels, -1)
+    assert low <= guessed_homophily(wired(labels, same_share, 4000, seed=1), points, few) <= high
+
+
+def test_a_graph_without_edges_or_classes_gives_no_guess() -> None:
+    points = np.eye(4, dtype=np.float32)
+    assert guessed_homophily(sp.csr_array((4, 4)), points, np.arange(4)) == 0
+    ring = sp.csr_array(np.roll(np.eye(4), 1, axis=1) + np.roll(np.eye(4), -1, axis=1))
+    assert guessed_homophily(ring, points, np.full(4, -1)) == 0

@@ -75,15 +75,18 @@ def test_seeds_change_everything_drawn_and_the_same_seed_nothing(small_graph: Gr
         assert (a.adjacency != c.adjacency).nnz > 0 or not np.array_equal(a.features, c.features)
 
 
-def test_label_rate_shrinks_the_training_nodes_alone(small_graph: Graph) -> None:
+def test_label_rate_takes_labels_and_leaves_the_nodes_known_as_in_distribution(small_graph: Graph) -> None:
     split = random_split(small_graph.labelled, 0, train=0.5)
     full = manipulation(small_graph, split, Settings())
     tenth = manipulation(small_graph, split, Settings(label_rate=0.1))
-    assert int(tenth.train_graph.masks["train"].sum()) == 6
-    assert (full.train_graph.masks["train"] >= tenth.train_graph.masks["train"]).all()
+    for part in ("train", "val"):
+        np.testing.assert_array_equal(tenth.train_graph.masks[part], full.train_graph.masks[part])
     np.testing.assert_array_equal(tenth.id_test.nodes, full.id_test.nodes)
-    dropped = full.train_graph.masks["train"] & ~tenth.train_graph.masks["train"]
-    assert not tenth.train_graph.labelled[dropped].any()
+    train = full.train_graph.masks["train"]
+    kept = tenth.train_graph.labelled & train
+    assert int(kept.sum()) == 6
+    np.testing.assert_array_equal(tenth.train_graph.labels[kept], full.train_graph.labels[kept])
+    np.testing.assert_array_equal(tenth.train_graph.labels[~train], full.train_graph.labels[~train])
 
 
 def test_names_of_shifts() -> None:

@@ -72,10 +72,11 @@ def label_leave_out(graph: Graph, split: Masks, cut_class: int, settings: Settin
 
 
 def _with_rate(graph: Graph, split: Masks, settings: Settings) -> Graph:
-    train = split["train"]
-    if settings.label_rate < 1:
-        train = keep_labels(train, graph.labels, settings.label_rate, settings.seed)
-    return known_only(graph, {**split, "train": train})
+    known = known_only(graph, split)
+    if settings.label_rate == 1:
+        return known
+    kept = keep_labels(split["train"], graph.labels, settings.label_rate, settings.seed)
+    return known.replace(labels=np.where(split["train"] & ~kept, -1, known.labels))
 
 
 def assemble(

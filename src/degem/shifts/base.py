@@ -20,7 +20,7 @@ class Settings:
 
     Arguments:
         seed: Seed of the split and of every shift.
-        label_rate: The share of training labels kept; nodes without their label do not train.
+        label_rate: The share of training labels kept. The other training nodes stay known as in-distribution.
         without_ood: Keep OOD and exposure nodes out of the training graph.
         without_test: Keep the ID test nodes out of the training graph.
     """

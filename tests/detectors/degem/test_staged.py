@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-import torch
 
 from degem import DeGEM, Graph
 from degem.detectors.degem.staged import used_hops
-from degem.detectors.degem.terms import TERMS, TermWeights, combine, robust_scale
 from degem.metrics import auroc_ood_positive
 
 
@@ -51,23 +49,15 @@ def test_hops_lie_further_apart_the_farther_away_they_are() -> None:
     assert used_hops(1) == (0, 1)
 
 
-def test_weights_follow_homophily() -> None:
-    weights = TermWeights(latent=(1.0, 3.0))
-    place = TERMS.index("latent")
-    assert [weights.at(h)[place].item() for h in (0.0, 0.5, 1.0)] == [1.0, 2.0, 3.0]
-
-
-def test_no_single_term_drowns_the_others() -> None:
-    energies = torch.zeros(3, len(TERMS))
-    energies[1, TERMS.index("own")] = 1e6
-    energies[2] = 5.0
-    scores = combine(energies, torch.zeros(len(TERMS)), torch.ones(len(TERMS)), torch.ones(len(TERMS)))
-    assert scores[2] > scores[1] > scores[0]
-
-
-def test_scale_is_robust() -> None:
-    values = torch.randn(10_000, 1, generator=torch.Generator().manual_seed(0))
-    values[:100] = 1e6
-    middle, width = robust_scale(3 + 2 * values)
-    assert middle.item() == pytest.approx(3, abs=0.1)
-    assert width.item() == pytest.approx(2, abs=0.1)
+def test_without_labelled_neighbours_homophily_is_guessed_from_features() -> None:
+    rng = np.random.default_rng(0)
+    classes = np.repeat([0, 1], 100)
+    features = (np.eye(2)[classes].repeat(4, axis=1) + 0.2 * rng.standard_normal((200, 8))).astype(np.float32)
+    rings = np.concatenate([np.roll(np.arange(100), -step) for step in (1, 2, 3)])
+    near = np.vstack([np.concatenate([np.tile(np.arange(100), 3)] * 2), np.concatenate([rings, rings])])
+    near[:, 300:] += 100  # a ring of each class
+    apart = np.where(np.isin(np.arange(200), [0, 30, 60, 100, 130, 160]), classes, -1)
+    graph = Graph.from_arrays(features=features, edges=near.T, labels=apart)
+    assert DeGEM(num_epochs=2).fit(graph).way_.module.homophily.item() > 0.15
+    mixed = graph.replace(features=features[rng.permutation(200)])
+    assert DeGEM(num_epochs=2).fit(mixed).way_.module.homophily.item() < 0.1

@@ -117,7 +117,7 @@ class DeGEM(Detector):
     dropout: Fraction = 0.3
     normalize_features: bool = True
 
-    projection_dim: Count = 96
+    projection_dim: Count = 256
     random_dim: NonNegativeInt = 32
     density_dim: Count = 16
     num_head_steps: NonNegativeInt = 100

@@ -9,18 +9,19 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional as F
 
 from degem.checkpoint import Checkpoints
 from degem.detectors.base import Scored
 from degem.detectors.degem.hop_inputs import HopInputs
 from degem.detectors.degem.staged_energies import HeadSettings, HeadTrainer, fit_densities, fit_probe, replace_terms
-from degem.detectors.degem.staged_model import HopBatch, StagedModel
+from degem.detectors.degem.staged_model import HopBatch, StagedModel, projection_size
 from degem.detectors.degem.staged_trainer import EncoderSettings, EncoderTrainer, Pool, draw_pool, select
-from degem.detectors.degem.terms import SMOOTHED, robust_scale
+from degem.detectors.degem.terms import SMOOTHED
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
 from degem.ops.features import row_normalize
-from degem.ops.homophily import excess_homophily
+from degem.ops.homophily import excess_homophily, guessed_homophily, labelled_edges
 from degem.ops.hop_rows import class_hop_means, hop_rows
 from degem.ops.projection import fit_projection, sample_rows
 from degem.ops.propagation import smooth_over_neighbours
@@ -31,7 +32,8 @@ if TYPE_CHECKING:
     from degem.detectors.degem.detector import DeGEM
 
 SPACING = (0, 1, 2, 3, 5, 10, 20, 50)
-SMOOTHING, SCORE_STEPS, CLASS_STEPS = 0.7, 8, 4
+ENOUGH_EDGES, PSEUDO_LABELS = 100, 10
+SMOOTHING, SCORE_STEPS, CLASS_STEPS = 0.7, 8, 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,7 +77,8 @@ class Staged:
         on_progress(Progress("propagate", 0, 1))
         some = sample_rows(graph.features, settings.seed)
         scaled = row_normalize(some) if settings.normalize_features else some
-        projection = fit_projection(scaled, settings.projection_dim, settings.random_dim, seed=settings.seed)
+        rank, num_random = projection_size(graph.features.shape[1], settings.projection_dim, settings.random_dim)
+        projection = fit_projection(scaled, rank, num_random, seed=settings.seed)
         model.projection.copy_(torch.from_numpy(projection))
         inputs = self._inputs(graph)
         pool = draw_pool(inputs, training.nodes, graph.labels, np.random.default_rng(settings.seed))
@@ -85,7 +88,7 @@ class Staged:
             log_lengths = model.encode(pool.batch).log_lengths
             model.length_mean.copy_(log_lengths.mean(dim=0))
             model.length_std.copy_(log_lengths.std(dim=0, correction=0) + 1e-3)
-            model.homophily.fill_(excess_homophily(graph.adjacency, graph.labels))
+            model.homophily.fill_(self._homophily(graph, pool))
             means = class_hop_means(
                 graph.adjacency, inputs.scaled, graph.labels, training.nodes, model.hops[-1], settings.self_weight
             )
@@ -130,11 +133,21 @@ class Staged:
         projected = torch.stack([hops[hop] @ self.module.projection for hop in self.module.hops])
         degree = torch.expm1(self.module.length_mean[0]).expand(len(hops[0]))
         latent = self.module.encode(HopBatch(projected, hops[0].norm(dim=1), degree))
-        return self.module.scores(self.module.energies(latent))
+        return self.module.scores(self.module.outputs(latent)[0])
 
     def hop_reference(self) -> list[Tensor]:
         """Mean hop features of each class."""
         return list(self.module.hop_means)
+
+    def _homophily(self, graph: Graph, pool: Pool) -> float:
+        """The homophily of training labels; where few labelled nodes touch, that of classes guessed from features."""
+        if labelled_edges(graph.adjacency, graph.labels) >= ENOUGH_EDGES:
+            return excess_homophily(graph.adjacency, graph.labels)
+        known = pool.labels >= 0
+        own = F.normalize(pool.batch.hops[0], dim=1, eps=1e-8).cpu().numpy()
+        among = graph.adjacency[pool.nodes][:, pool.nodes]
+        guess = guessed_homophily(among, own, pool.labels) * known.sum() / (known.sum() + PSEUDO_LABELS)
+        return excess_homophily(graph.adjacency, graph.labels, guess)
 
     def _train_encoder(
         self, inputs: HopInputs, pool: Pool, checkpoints: Checkpoints | None, on_progress: OnProgress
@@ -198,22 +211,19 @@ class Staged:
             self._fitted_on = Known(inputs.graph, energies, probabilities)  # calibration asks for the same right after
             energies = self._smoothed(replace_terms(energies, train, left_out), inputs.graph)[torch.from_numpy(train)]
         else:
-            energies = self.module.energies(self.module.encode(select(pool.batch, pool.train)))
+            energies = self.module.outputs(self.module.encode(select(pool.batch, pool.train)))[0]
             energies = replace_terms(energies, np.arange(len(train)), left_out)
-        centre, scale = robust_scale(energies)
-        self.module.term_centre.copy_(centre)
-        self.module.term_scale.copy_(scale)
+        self.module.set_scale(energies)
 
     def _raw(self, inputs: HopInputs) -> tuple[Tensor, Tensor | None]:
         """Every node's terms and class probabilities, before smoothing."""
         self.module.eval()
         energies, probabilities = [], []
         for batch in inputs.blocks():
-            latent = self.module.encode(batch)
-            energies.append(self.module.energies(latent))
-            block = self.module.probabilities(latent)
-            if block is not None:
-                probabilities.append(block)
+            terms, classes = self.module.outputs(self.module.encode(batch))
+            energies.append(terms)
+            if classes is not None:
+                probabilities.append(classes)
         return torch.cat(energies), torch.cat(probabilities) if probabilities else None
 
     def _smoothed(self, energies: Tensor, graph: Graph) -> Tensor:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from degem.detectors.cost import Cost
 from degem.detectors.degem.hop_inputs import KEPT_BYTES
+from degem.detectors.degem.staged_model import projection_size
 from degem.detectors.degem.staged_trainer import MAX_CORRUPTIONS, MAX_POOL
 from degem.detectors.degem.terms import TERMS
 from degem.graph import Graph
@@ -34,7 +35,8 @@ def staged_cost(settings: DeGEM, graph: Graph, hops: tuple[int, ...]) -> Cost:
         graph: The graph to fit on.
         hops: The hops that are used.
     """
-    nodes, width = graph.num_nodes, settings.projection_dim + settings.random_dim
+    nodes = graph.num_nodes
+    width = sum(projection_size(graph.features.shape[1], settings.projection_dim, settings.random_dim))
     entries, values = graph.adjacency.nnz, _num_values(graph)
     source = HopSource(graph.adjacency, _nothing, width, hops, settings.self_weight, settings.memory_budget)
     store, per_node = 4 * len(hops) * nodes * width, 4 * len(hops) * width

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
 from degem.checkpoint import Part
@@ -18,8 +17,9 @@ from degem.nn.mixture_energy import MixtureEnergy
 from degem.ops.density import fit_mixture
 from degem.ops.energy import contrastive_divergence
 from degem.ops.langevin import LangevinSettings, langevin
+from degem.ops.logistic import fit_logistic
 
-PROBE_PENALTY, PROBE_ITERATIONS = 3e-4, 60
+PROBE_PENALTY = 3e-4
 HEAD_BATCH, HEAD_LEARNING_RATE, HEAD_AVERAGING = 256, 2e-3, 0.95
 
 
@@ -34,12 +34,8 @@ def fit_probe(model: StagedModel, latent: Latent, labels: NDArray[np.int64]) -> 
     known = labels >= 0
     if model.probe is None or len(np.unique(labels[known])) < 2:
         return
-    directions = latent.directions.transpose(0, 1).flatten(1).cpu().numpy()[known]
-    regression = LogisticRegression(C=1 / (2 * known.sum() * PROBE_PENALTY), max_iter=PROBE_ITERATIONS, tol=1e-3)
-    regression.fit(directions, labels[known])
-    weight, bias = regression.coef_, regression.intercept_
-    if len(weight) == 1:  # two classes have one row: half of it for each side
-        weight, bias = np.vstack([-weight, weight]) / 2, np.concatenate([-bias, bias]) / 2
+    directions = (latent.hops * latent.shrinkage).transpose(0, 1).flatten(1).cpu().numpy()[known]
+    weight, bias = fit_logistic(directions, labels[known], PROBE_PENALTY)
     model.probe.weight.copy_(torch.from_numpy(weight))
     model.probe.bias.copy_(torch.from_numpy(bias))
 
@@ -62,7 +58,7 @@ def fit_densities(model: StagedModel, latent: Latent, labels: NDArray[np.int64])
         "length": (model.length_energy, latent.log_lengths[:, 1:2], None),
     }
     for name, place in model.density_hops.items():
-        sources[name] = (getattr(model, f"{name}_energy"), latent.directions[place, :, : model.density_rank], None)
+        sources[name] = (getattr(model, f"{name}_energy"), latent.directions(place, model.density_rank), None)
     left_out = {}
     for name, (energy, points, groups) in sources.items():
         mixture = fit_mixture(points.double().cpu().numpy(), groups)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from degem.detectors.degem.terms import TERMS, TermWeights, combine
+from degem.detectors.degem.terms import NUM_LEVELS, TERMS, Scale, TermWeights, combine
 from degem.nn.hop_encoder import HopDirectionEncoder
 from degem.nn.mixture_energy import MixtureEnergy
 from degem.ops.energy import logit_energy
@@ -17,6 +17,7 @@ from degem.ops.energy import logit_energy
 LENGTH_FLOOR = 1e-3
 HOP_LENGTH_FLOOR = 1e-4
 MAX_DEVIATION = 6.0
+ENCODER_TEMPERATURE = 4.0
 
 
 @dataclass(frozen=True)
@@ -36,11 +37,23 @@ class HopBatch:
 
 @dataclass(frozen=True)
 class Latent:
-    """A batch on its way through the model: hop directions, log-lengths, latents."""
+    """A batch on its way through the model.
 
-    directions: Tensor
+    Arguments:
+        hops: Projected hop features, of shape (hops, n, r + q).
+        shrinkage: What makes directions of them, 1 / length, of shape (hops, n, 1).
+        log_lengths: Log-degree, log-length of the node's own features and of each hop, of shape (n, hops + 2).
+        latents: The latents, of shape (n, d).
+    """
+
+    hops: Tensor
+    shrinkage: Tensor
     log_lengths: Tensor
     latents: Tensor
+
+    def directions(self, hop: int, width: int | None = None) -> Tensor:
+        """Where the first ``width`` columns of one hop point."""
+        return self.hops[hop, :, :width] * self.shrinkage[hop]
 
 
 class StagedModel(nn.Module):
@@ -66,7 +79,8 @@ class StagedModel(nn.Module):
     latent_mean: Tensor
     homophily: Tensor
     term_centre: Tensor
-    term_scale: Tensor
+    term_width: Tensor
+    term_low: Tensor
     hop_means: Tensor
 
     def __init__(
@@ -84,7 +98,9 @@ class StagedModel(nn.Module):
         weights: TermWeights,
     ) -> None:
         super().__init__()
-        width, components = rank + num_random, max(num_classes, 1)
+        components = max(num_classes, 1)
+        rank, num_random = projection_size(num_features, rank, num_random)
+        width = rank + num_random
         self.hops, self.density_rank, self.weights = tuple(hops), min(density_rank, rank), weights
         self.encoder = HopDirectionEncoder(width, len(hops), len(hops) + 2, latent_dim, dropout=dropout)
         self.critic = nn.Linear(latent_dim, latent_dim, bias=False)
@@ -104,7 +120,8 @@ class StagedModel(nn.Module):
         self.register_buffer("latent_mean", torch.zeros(latent_dim))
         self.register_buffer("homophily", torch.zeros(()))
         self.register_buffer("term_centre", torch.zeros(len(TERMS)))
-        self.register_buffer("term_scale", torch.ones(len(TERMS)))
+        self.register_buffer("term_width", torch.ones(len(TERMS)))
+        self.register_buffer("term_low", torch.zeros(len(TERMS), NUM_LEVELS))
         self.register_buffer("hop_means", torch.zeros(hops[-1] + 1, components, num_features))
 
     @property
@@ -116,45 +133,62 @@ class StagedModel(nn.Module):
     def encode(self, batch: HopBatch) -> Latent:
         """Directions, log-lengths and latents of a batch."""
         lengths = batch.hops.norm(dim=2)
-        directions = batch.hops / (lengths[:, :, None] + 1e-8)
+        shrinkage = 1 / (lengths[:, :, None] + 1e-8)
         own = [torch.log1p(batch.degree), torch.log(batch.length + LENGTH_FLOOR)]
         log_lengths = torch.stack([*own, *torch.log(lengths + HOP_LENGTH_FLOOR)], dim=1)
         standard = (log_lengths - self.length_mean) / self.length_std
-        latents = self.encoder(directions, standard.clamp(-MAX_DEVIATION, MAX_DEVIATION))
-        return Latent(directions, log_lengths, latents)
+        latents = self.encoder(batch.hops, shrinkage, standard.clamp(-MAX_DEVIATION, MAX_DEVIATION))
+        return Latent(batch.hops, shrinkage, log_lengths, latents)
 
     def points(self, latent: Latent) -> Tensor:
         """The unit vectors on which the latent energy lives."""
         return F.normalize(latent.latents - self.latent_mean, dim=1, eps=1e-8)
 
-    def energies(self, latent: Latent) -> Tensor:
-        """Every term's raw energy, of shape (n, terms), in the order of :data:`~degem.detectors.degem.terms.TERMS`."""
-        nothing = latent.latents.new_zeros(len(latent.latents))
+    def outputs(self, latent: Latent) -> tuple[Tensor, Tensor | None]:
+        """Raw energies (n, terms), in the order of :data:`~degem.detectors.degem.terms.TERMS`, and class probabilities.
+
+        Classes are told by the probe and, at a fourth of its far surer voice, by the encoder; None without classes.
+        """
         found = {
             "contrast": F.softplus(-(latent.latents @ self.critic_direction + self.critic_bias)),
             "latent": self.latent_energy(self.points(latent)),
-            "classes": nothing if self.classifier is None else logit_energy(self.classifier(latent.latents)),
-            "probe": nothing if self.probe is None else logit_energy(self._probe_logits(latent)),
             "length": self.length_energy(latent.log_lengths[:, 1:2]),
         }
         for name, place in self.density_hops.items():
-            found[name] = getattr(self, f"{name}_energy")(latent.directions[place, :, : self.density_rank])
-        return torch.stack([found[name] for name in TERMS], dim=1)
+            found[name] = getattr(self, f"{name}_energy")(latent.directions(place, self.density_rank))
+        probabilities = None
+        if self.classifier is None or self.probe is None:
+            found |= dict.fromkeys(("classes", "probe"), torch.zeros_like(found["contrast"]))
+        else:
+            by_encoder, by_probe = self.classifier(latent.latents), self._probe_logits(latent)
+            found |= {"classes": logit_energy(by_encoder), "probe": logit_energy(by_probe)}
+            probabilities = (by_probe + by_encoder / ENCODER_TEMPERATURE).softmax(dim=1)
+        return torch.stack([found[name] for name in TERMS], dim=1), probabilities
 
     def scores(self, energies: Tensor) -> Tensor:
         """The score of each node from its terms."""
         weights = self.weights.at(self.homophily.item())
-        return combine(energies, self.term_centre, self.term_scale, weights)
+        return combine(energies, Scale(self.term_centre, self.term_width, self.term_low), weights)
 
-    def probabilities(self, latent: Latent) -> Tensor | None:
-        """Class probabilities of shape (n, C): the mean of classifier and probe; None without classes."""
-        if self.classifier is None:
-            return None
-        by_encoder: Tensor = self.classifier(latent.latents).softmax(dim=1)
-        return (by_encoder + self._probe_logits(latent).softmax(dim=1)) / 2
+    def set_scale(self, energies: Tensor) -> None:
+        """Take the scale of the terms from in-distribution nodes."""
+        scale = Scale.of(energies)
+        self.term_centre.copy_(scale.centre)
+        self.term_width.copy_(scale.width)
+        self.term_low.copy_(scale.low)
 
     def _probe_logits(self, latent: Latent) -> Tensor:
         assert self.probe is not None
-        hops, _, width = latent.directions.shape
-        by_hop = self.probe.weight.T.view(hops, width, -1)  # no copy of the directions, hops side by side
-        return torch.bmm(latent.directions, by_hop).sum(dim=0) + self.probe.bias
+        hops, _, width = latent.hops.shape
+        by_hop = self.probe.weight.T.view(hops, width, -1)
+        return (torch.bmm(latent.hops, by_hop) * latent.shrinkage).sum(dim=0) + self.probe.bias
+
+
+def projection_size(num_features: int, rank: int, num_random: int) -> tuple[int, int]:
+    """Singular and random directions to take: where the first span all features, nothing is left for the second.
+
+    Example:
+        >>> projection_size(1433, 256, 32), projection_size(128, 256, 32)
+        ((256, 32), (128, 0))
+    """
+    return (num_features, 0) if num_features <= rank else (rank, num_random)

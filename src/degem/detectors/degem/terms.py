@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields
 
 import torch
@@ -49,33 +50,67 @@ class TermWeights:
 
 
 TERMS = tuple(field.name for field in fields(TermWeights))
-# The critic's term is a log-probability already and keeps its scale; it and the length say nothing about neighbours.
-UNSCALED = torch.tensor([name == "contrast" for name in TERMS])
+# The critic's term and the length say nothing about neighbours.
 SMOOTHED = torch.tensor([name not in ("contrast", "length") for name in TERMS])
+# Densities of what comes from neighbours: averages over many of them can lie closer to the middle than any node should.
+TWO_SIDED = torch.tensor([name in ("latent", "near", "far") for name in TERMS])
+RARE, STEEPNESS = 0.05, 2.0
+NUM_LEVELS, HALVINGS = 24, 0.5
 
 
-def robust_scale(energies: Tensor) -> tuple[Tensor, Tensor]:
-    """Median and half the central 68 % of each column: where in-distribution energies lie and how wide.
+@dataclass(frozen=True)
+class Scale:
+    """What each term is like on in-distribution nodes.
 
-    Example:
-        >>> robust_scale(torch.arange(101.0)[:, None])
-        (tensor([50.]), tensor([34.]))
+    Arguments:
+        centre: Where it lies, :math:`m_k`.
+        width: How wide it is, :math:`s_k`.
+        low: Its quantiles at the rare levels, from the lowest, of shape (terms, levels).
     """
-    low, middle, high = torch.quantile(energies, energies.new_tensor([0.16, 0.5, 0.84]), dim=0)
-    return middle, ((high - low) / 2).clamp_min(1e-6)
+
+    centre: Tensor
+    width: Tensor
+    low: Tensor
+
+    @classmethod
+    def of(cls, energies: Tensor) -> Scale:
+        """Median, half the central 68 % and low quantiles of each column.
+
+        The critic's term is a log-probability already and keeps its scale.
+
+        Example:
+            >>> Scale.of(torch.arange(101.0)[:, None].expand(101, len(TERMS))).centre
+            tensor([ 0., 50., 50., 50., 50., 50., 50., 50.])
+        """
+        low, centre, high = torch.quantile(energies, energies.new_tensor([0.16, 0.5, 0.84]), dim=0)
+        width = ((high - low) / 2).clamp_min(1e-6)
+        places = torch.ceil(rare_levels().to(energies) * (len(energies) + 1) - 0.5).long()
+        rare = energies.sort(dim=0).values[(places - 1).clamp_min(0)]
+        rare[places <= 0] = -torch.inf  # rarer than so few nodes can show
+        own = TERMS.index("contrast")
+        centre[own], width[own] = 0.0, 1.0
+        return cls(centre, width, rare.T.contiguous())
 
 
-def combine(energies: Tensor, centre: Tensor, scale: Tensor, weights: Tensor) -> Tensor:
-    r"""One energy, :math:`\sum_k w_k\,\psi((E_k - m_k)/s_k)` with :math:`\psi(z) = \mathrm{sign}(z)\log(1 + |z|)`.
+def rare_levels() -> Tensor:
+    """Levels from 5 % down in equal ratios, the lowest first."""
+    return RARE * 2.0 ** (-HALVINGS * torch.arange(NUM_LEVELS - 1, -1, -1))
 
-    The logarithm keeps a term that is far out from silencing the others.
+
+def combine(energies: Tensor, scale: Scale, weights: Tensor) -> Tensor:
+    r"""One energy, :math:`\sum_k w_k\,\bigl(\psi((E_k - m_k)/s_k) + 2\,[\log(q / F_k(E_k))]_+\bigr)`.
+
+    :math:`\psi(z) = \mathrm{sign}(z)\log(1 + |z|)` keeps a term that is far out from silencing the others. The second
+    part makes densities two-sided: where fewer than :math:`q` = 5 % of in-distribution nodes have an energy as low,
+    :math:`F_k(E_k) < q`, a node is too typical to be typical (Nalisnick et al. 2019).
 
     Arguments:
         energies: The terms :math:`E_k`, of shape (n, terms).
-        centre: Where each lies on in-distribution nodes, :math:`m_k`.
-        scale: How wide it is there, :math:`s_k`.
+        scale: What they are like on in-distribution nodes.
         weights: The weights :math:`w_k`.
     """
-    z = (energies - centre) / scale
-    common = torch.where(UNSCALED.to(z.device), energies, torch.sign(z) * torch.log1p(z.abs()))
+    z = (energies - scale.centre) / scale.width
+    common = torch.sign(z) * torch.log1p(z.abs())
+    passed = NUM_LEVELS - torch.searchsorted(scale.low[TWO_SIDED], energies[:, TWO_SIDED].T.contiguous())
+    common[:, TWO_SIDED] += STEEPNESS * HALVINGS * math.log(2) * passed.T
     return common @ weights.to(z.device)
