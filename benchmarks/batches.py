@@ -37,7 +37,7 @@ def main() -> None:
     rows = summary(pd.DataFrame(runs))
     print(pd.DataFrame(rows).to_string(index=False, float_format="{:.2f}".format))
     if not options.no_write:
-        measure.write(rows, "batches")
+        measure.write(rows, "batches", key=["dataset"])
 
 
 def both(dataset: str, kind: str, seed: int) -> list[dict[str, Any]]:

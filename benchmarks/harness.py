@@ -45,7 +45,7 @@ def main() -> None:
     print(measure.machine())
     print(pd.DataFrame([row]).to_string(index=False, float_format="{:.2f}".format))
     if not options.no_write:
-        measure.write([row], "harness")
+        measure.write([row], "harness", key=["command", "workers"])
 
 
 def overhead(datasets: str, methods: str, seeds: int, workers: int) -> dict[str, Any]:

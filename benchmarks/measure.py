@@ -7,6 +7,7 @@ import os
 import platform
 import time
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ import torch
 
 from degem import Graph
 from degem.errors import GraphNotice
+from degem.training import Progress
 
 RESULTS = Path(__file__).parent / "results"
 Arguments = ParamSpec("Arguments")
@@ -67,8 +69,8 @@ def best_of(function: Callable[[], object], repeats: int = 5) -> float:
     return min(_timed(function) for _ in range(repeats))
 
 
-def machine() -> dict[str, str | int]:
-    """Where the figures come from."""
+def machine() -> dict[str, str | int | float]:
+    """Where the figures come from, and how busy other programs kept it just before the benchmark began."""
     cpu = next(
         (line.split(":")[1].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")),
         platform.processor(),
@@ -77,7 +79,7 @@ def machine() -> dict[str, str | int]:
     return {
         "machine": f"{cpu}, {os.cpu_count()} cores, {memory:.0f} GiB",
         "threads": torch.get_num_threads(),
-        "load": f"{os.getloadavg()[0]:.1f}",
+        "busy_before": round(_BUSY_BEFORE, 2),
         "torch": torch.__version__,
     }
 
@@ -100,12 +102,51 @@ def planted_graph(num_nodes: int = 300, num_features: int = 16, seed: int = 0) -
         return Graph.from_arrays(features=features, edges=edges, labels=labels)
 
 
-def write(rows: Sequence[dict[str, object]], name: str) -> Path:
-    """Write rows with the machine they were measured on into the results' folder."""
-    RESULTS.mkdir(exist_ok=True)
+def write(rows: Sequence[dict[str, object]], name: str, *, key: Sequence[str]) -> Path:
+    """Write rows with the machine they were measured on into the results' folder.
+
+    Arguments:
+        rows: The rows.
+        name: The file's name, without its ending.
+        key: Columns that tell what was measured: older rows of the same are replaced, others stay.
+    """
+    RESULTS.mkdir(parents=True, exist_ok=True)
     path = RESULTS / f"{name}.csv"
-    pd.DataFrame(rows).assign(**machine()).to_csv(path, index=False, float_format="%.6g")
+    table = pd.DataFrame(rows).assign(**machine())
+    if path.exists():
+        old = pd.read_csv(path, keep_default_na=False, na_values=[""])
+        measured = set(table[[*key]].astype(str).itertuples(index=False, name=None))
+        again = [row in measured for row in old[[*key]].astype(str).itertuples(index=False, name=None)]
+        table = pd.concat([frame for frame in (old[~np.array(again, dtype=bool)], table) if len(frame)])
+    table.to_csv(path, index=False, float_format="%.6g")
     return path
+
+
+class PhaseClock:
+    """A listener that adds up the seconds of each phase; what no phase claims is ``other``."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = defaultdict(float)
+        self._last = time.perf_counter()
+
+    def __call__(self, progress: Progress) -> None:
+        now = time.perf_counter()
+        self.seconds[progress.phase if progress.done else "other"] += now - self._last  # a report follows its work
+        self._last = now
+
+
+def _busy_share(seconds: float = 0.5) -> float:
+    """The share of the cores that is in use right now; 0 where Linux does not tell."""
+    ticks = [_cpu_ticks()]
+    time.sleep(seconds)
+    ticks.append(_cpu_ticks())
+    total, idle = (after - before for before, after in zip(*ticks, strict=True))
+    return 1 - idle / total if total else 0.0
+
+
+def _cpu_ticks() -> tuple[int, int]:
+    fields = [int(field) for field in next(iter(_lines("/proc/stat")), "cpu 0 0 0 0 0").split()[1:]]
+    return sum(fields), fields[3] + fields[4]
 
 
 def _timed(function: Callable[[], object]) -> float:
@@ -121,3 +162,6 @@ def _status(name: str) -> float:
 
 def _lines(path: str) -> list[str]:
     return Path(path).read_text().splitlines() if Path(path).exists() else []
+
+
+_BUSY_BEFORE = _busy_share() if multiprocessing.parent_process() is None else 0.0

@@ -26,9 +26,11 @@ from matplotlib import pyplot as plt
 from degem import DeGEM
 from degem.data.datasets import load_dataset
 from degem.data.memmap import read_memmap
+from degem.training import reporting_to
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
 PHASES = ("read", "fit", "score")
+PARTS = ("propagate", "train", "score", "other")
 
 
 def main() -> None:
@@ -44,30 +46,47 @@ def main() -> None:
     for name in filter(None, [*options.datasets.split(","), *options.sizes.split(",")]):
         rows.append(measure.in_child(run, name, options.folder))
         print(pd.DataFrame(rows[-1:]).to_string(index=False, header=len(rows) == 1), flush=True)
+        if not options.no_write:  # after each size: a run that is broken off keeps what it measured
+            measure.write(rows[-1:], "scale", key=["graph", "nodes"])
     for phase in ("fit", "score"):
         print(f"{phase}: time grows with nodes to the power {exponent(rows, phase):.2f}")
     if not options.no_write:
-        measure.write(rows, "scale")
         plot(rows, measure.RESULTS / "scale.png")
 
 
 def run(name: str, folder: Path) -> dict[str, Any]:
     """Seconds and peak resident memory of each phase, on a dataset or on a generated graph of so many nodes."""
     home = folder / name
+    written = None
     if name.isdigit() and not (home / "indptr.npy").exists():
-        large_graph.write_graph(home, int(name))
+        with measure.measured() as taken:
+            large_graph.write_graph(home, int(name))
+        written = taken.seconds
     DeGEM().fit(measure.planted_graph())
     with measure.measured() as taken:
         graph = read_memmap(home) if name.isdigit() else load_dataset(name)
     found: dict[str, Any] = {"graph": "generated" if name.isdigit() else name, "nodes": graph.num_nodes}
-    found |= {"edges": graph.num_edges, "read_seconds": taken.seconds, "read_peak_mib": taken.resident_mib}
+    found |= {"edges": graph.num_edges, "write_seconds": written}
+    found |= {"read_seconds": taken.seconds, "read_peak_mib": taken.resident_mib}
+    clock = measure.PhaseClock()
     with measure.measured() as taken:
-        detector = DeGEM().fit(graph)
+        detector = DeGEM().fit(graph, on_progress=clock)
     found |= {"fit_seconds": taken.seconds, "fit_peak_mib": taken.resident_mib}
-    with measure.measured() as taken:
+    found |= parts("fit", clock)
+    clock = measure.PhaseClock()
+    with measure.measured() as taken, reporting_to(clock):
         scores = detector.decision_function(graph)
+    found |= parts("score", clock)
     found |= {"score_seconds": taken.seconds, "score_peak_mib": taken.resident_mib, "mean_score": float(scores.mean())}
     return found
+
+
+def parts(what: str, clock: measure.PhaseClock) -> dict[str, float]:
+    """The seconds of each part of a fit or of scoring."""
+    sums = dict.fromkeys(PARTS, 0.0)
+    for phase, seconds in clock.seconds.items():
+        sums[next((part for part in PARTS if phase.startswith(part)), "other")] += seconds
+    return {f"{what}_{part}_seconds": seconds for part, seconds in sums.items()}
 
 
 def exponent(rows: list[dict[str, Any]], phase: str) -> float:

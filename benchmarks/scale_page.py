@@ -1,6 +1,7 @@
 """Writes ``docs/scale.md``: every figure on it comes from the tables in ``benchmarks/results``.
 
-python benchmarks/speed.py && python benchmarks/scale.py && python benchmarks/scale_page.py
+python benchmarks/speed.py && python benchmarks/batches.py && python benchmarks/harness.py
+python benchmarks/scale.py && python benchmarks/scale_page.py
 """
 
 from __future__ import annotations
@@ -13,10 +14,14 @@ import measure
 import pandas as pd
 import scale
 
+from degem import DeGEM
+from degem.detectors.degem.staged import used_hops
+from degem.detectors.degem.staged_trainer import MAX_CORRUPTIONS, MAX_POOL
+from degem.ops.mapped import BUDGET_SHARE
+
 PAGE = Path(__file__).parents[1] / "docs" / "scale.md"
-ENTRIES_OF_100M = 3.2e9  # 1.6 billion edges, each stored from both ends
-NODES_OF_100M = 1e8
-NUM_HOPS_KEPT, WIDTH = 6, 128
+NODES_OF_100M, ENTRIES_OF_100M = 1e8, 3.2e9  # 1.6 billion edges, each stored from both ends
+BUSY = 0.2
 
 TEXT = """# Fast on two cores, bounded in memory
 
@@ -42,6 +47,13 @@ graph, against its matrix products alone.
 
 {parts}
 
+## Mini-batches against the whole graph
+
+`python benchmarks/batches.py`: strict AUROC in % of DeGEM at its defaults and with every node in every step, over
+seeds, and their difference with its standard error.
+
+{batches}
+
 ## Against the number of nodes
 
 `python benchmarks/scale.py` makes graphs of ten edges a node and 128 features, opens them as memory maps, fits and
@@ -55,20 +67,31 @@ Time grows with the number of nodes to the power {fit_exponent:.2f} (fit) and {s
 
 ## Where the time goes
 
-A fit propagates 128 columns over ten hops once for the nodes it trains on, once for each corrupted graph (as many as
-the negatives use up: fifteen on Cora, one from 40,000 nodes on), and once for everybody's energies, which scale the
-terms and calibrate. The steps between do not depend on the size of the graph: 150 of the encoder, 100 of the head, on
-at most 50,000 sampled nodes beside the training nodes, of which at most 50,000 are taken. On a small graph the steps
-are nearly all of the time, on a large one propagation is.
+Seconds of a fit, and of scoring every node:
 
-Hop features of all nodes take 4 · 6 · 128 bytes a node. Beyond the memory budget (`memory_budget`, by default
-{budget_share:.0%} of what is free) they go to a nameless file in the folder for temporary files, which is gone when the
+{where}
+
+A fit propagates {width} columns over {num_hops} hops: for the nodes it trains on, for each corrupted graph (as many as
+the negatives use up, at most {corruptions}; one from {one_corruption:,} nodes on), and for everybody's energies, which
+scale the terms and calibrate. The steps between do not depend on the size of the graph: {encoder_steps} of the encoder,
+{head_steps} of the head, on at most {pool:,} sampled nodes beside the training nodes, of which at most {pool:,} are
+taken. On a small graph the steps are nearly all of the time, on a large one propagation is.
+
+Hop features of all nodes take 4 · {kept} · {width} bytes a node. Beyond the memory budget (`memory_budget`, by default
+{budget_share:.0%} of what is free) they go to nameless files in the folder for temporary files, which are gone when the
 process ends, in whatever way; and fewer columns are propagated at a time. Both give the same bits.
 `degem fit GRAPH --out MODEL --dry-run` tells memory, disk and time beforehand.
 
 ## A hundred million nodes
 
 {arithmetic}
+
+## The benchmark's harness
+
+`python benchmarks/harness.py` runs part of the main table as a user would and sets its whole time, from start to end,
+against the fitting and scoring in it:
+
+{harness}
 """
 
 
@@ -80,48 +103,68 @@ def main() -> None:
 
 def page() -> str:
     """The page's text."""
-    from degem.ops.mapped import BUDGET_SHARE
-
-    speed, rivals, sizes = (
-        pd.read_csv(measure.RESULTS / f"{name}.csv", keep_default_na=False, na_values=[""])
-        for name in ("speed", "fit-times", "scale")
+    speed, rivals, sizes, batches, harness = (
+        read(name) for name in ("speed", "fit-times", "scale", "batches", "harness")
     )
     fits, parts = speed[speed["what"] == "fit"], speed[speed["what"] != "fit"]
+    sizes = sizes.sort_values(["graph", "nodes"])
     rows = [{str(name): value for name, value in row.items()} for row in sizes.to_dict("records")]
+    settings = DeGEM()
     return TEXT.format(
-        machine=machine_line(sizes),
+        machine=machine_line(pd.concat([speed, sizes])),
         fits=table(
             fits,
             "dataset shift seconds baseline_seconds speedup peak_mib baseline_peak_mib auroc baseline_auroc baseline",
         ),
         rivals=table(rivals, "dataset kind method seconds degem_seconds ratio"),
         parts=table(parts, "what dataset seconds baseline_seconds speedup baseline"),
+        batches=table(batches, "dataset shift seeds batch_mean whole_mean difference standard_error"),
         sizes=table(sizes, "graph nodes edges read_seconds fit_seconds score_seconds fit_peak_mib score_peak_mib"),
+        where=table(
+            sizes,
+            " ".join(["graph nodes", *(f"{what}_{part}_seconds" for what in ("fit", "score") for part in scale.PARTS)]),
+        ),
+        harness=table(harness, "command workers fits wall_seconds fit_and_score_seconds added_percent"),
         fit_exponent=scale.exponent(rows, "fit"),
         score_exponent=scale.exponent(rows, "score"),
         budget_share=BUDGET_SHARE,
+        width=settings.projection_dim + settings.random_dim,
+        num_hops=settings.num_hops,
+        kept=len(used_hops(settings.num_hops)),
+        corruptions=MAX_CORRUPTIONS,
+        one_corruption=settings.num_epochs * (settings.batch_size or 0),
+        encoder_steps=settings.num_epochs,
+        head_steps=settings.num_head_steps,
+        pool=MAX_POOL,
         arithmetic=arithmetic(rows),
     )
 
 
+def read(name: str) -> pd.DataFrame:
+    """A table of results."""
+    return pd.read_csv(measure.RESULTS / f"{name}.csv", keep_default_na=False, na_values=[""])
+
+
 def machine_line(rows: pd.DataFrame) -> str:
     """Where the figures were measured."""
-    first = rows.iloc[0]
-    load = "" if first["load"] < 1 else f" **Other programs were running (load {first['load']}): times are too long.**"
-    return f"Measured on {first['machine']}, {first['threads']} threads, PyTorch {first['torch']}.{load}"
+    first, busy = rows.iloc[0], rows["busy_before"].max()
+    warning = "" if busy < BUSY else f" **Other programs used up to {busy:.0%} of the cores: times are too long.**"
+    return f"Measured on {first['machine']}, {first['threads']} threads, PyTorch {first['torch']}.{warning}"
 
 
 def arithmetic(rows: list[dict[str, Any]]) -> str:
     """What the largest measured graph says of 100M nodes and 1.6B edges."""
+    settings = DeGEM()
+    width, kept = settings.projection_dim + settings.random_dim, len(used_hops(settings.num_hops))
     largest = max((row for row in rows if row["graph"] == "generated"), key=lambda row: row["nodes"])
     entries = 2 * largest["edges"]
     hours = {phase: largest[f"{phase}_seconds"] * ENTRIES_OF_100M / entries / 3600 for phase in ("fit", "score")}
-    hop_gb = 4 * NUM_HOPS_KEPT * WIDTH * NODES_OF_100M / 1e9
+    hop_gb = 4 * kept * width * NODES_OF_100M / 1e9
     return (
         f"At {largest['nodes']:,} nodes and {largest['edges']:,} edges a fit took {largest['fit_seconds']:,.0f} s and "
         f"scoring {largest['score_seconds']:,.0f} s. Both follow the stored edges; 1.6 billion edges are "
         f"{ENTRIES_OF_100M / entries:.0f} times as many: about {hours['fit']:.1f} hours to fit and "
-        f"{hours['score']:.1f} to score. On disk: {4 * WIDTH * NODES_OF_100M / 1e9:.0f} GB of features, and "
+        f"{hours['score']:.1f} to score. On disk: {4 * width * NODES_OF_100M / 1e9:.0f} GB of features, and "
         f"{hop_gb:.0f} GB of temporary hop features. In memory: {8 * ENTRIES_OF_100M / 1e9:.1f} GB of edges (SciPy "
         f"wants 64-bit indices beyond 2³¹ entries), and two arrays of {4 * NODES_OF_100M / 1e9:.1f} GB for each column "
         "that is propagated at a time."

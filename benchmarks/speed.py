@@ -61,12 +61,14 @@ def main() -> None:
     rows: list[Row] = []
     rivals: list[Row] = []
     for dataset in options.datasets.split(","):
-        rows += measured_rows(dataset, options.epochs)
-        rivals += rival_rows(dataset, [row for row in rows if row["dataset"] == dataset and row["what"] == "fit"])
-    if not options.no_write:
-        measure.write(rows, "speed")
-        measure.write(rivals, "fit-times")
+        new = measured_rows(dataset, options.epochs)
+        beside = rival_rows(dataset, [row for row in new if row["what"] == "fit"])
+        if not options.no_write:  # after each dataset: a run that is broken off keeps what it measured
+            measure.write(new, "speed", key=["dataset"])
+            measure.write(beside, "fit-times", key=["dataset"])
+        rows, rivals = rows + new, rivals + beside
     if options.json:
+        print(measure.machine(), file=sys.stderr)
         json.dump(rows, sys.stdout, indent=1)
         return
     print(f"{measure.machine()}\n")
