@@ -1,0 +1,99 @@
+"""How DeGEM's AUROC depends on how much of the graph was there at training: what the inductive protocol costs, and why.
+
+``python benchmarks/new_nodes.py`` fits on graphs from which a share of the ID test nodes (and every OOD node) was taken
+away, scores on the whole graphs, and writes ``benchmarks/results/new_nodes.csv`` and the page ``docs/new-nodes.md``.
+A share p of the nodes keeps about p² of the edges: the table says both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from measure import RESULTS
+
+from degem import DeGEM
+from degem.bench.protocols import fit, judge
+from degem.graph import Graph
+from degem.shifts.base import Settings
+from degem.shifts.scenarios import KINDS, kind_of, load_scenario, shifts_of
+
+PAGE = Path(__file__).parents[1] / "docs" / "new-nodes.md"
+ABSENT = (0.0, 0.25, 0.5, 0.75, 1.0)
+INTRODUCTION = """# New nodes
+
+Written by `python benchmarks/new_nodes.py` from `benchmarks/results/new_nodes.csv`. DeGEM's default is fitted on a
+graph without any OOD node and without a share of the ID test nodes, and then scores the whole graphs: AUROC in percent,
+means over {seeds} seeds; *edges* is the share of edges that the training graph keeps. All test nodes absent is the
+inductive protocol.
+
+"""
+
+
+def thinned(graph: Graph, share: float, rng: np.random.Generator) -> Graph:
+    """The graph without a share of the nodes that are neither for training nor for validation."""
+    others = np.flatnonzero(~(graph.masks["train"] | graph.masks["val"]))
+    keep = np.ones(graph.num_nodes, dtype=np.bool_)
+    keep[rng.permutation(others)[: round(share * len(others))]] = False
+    return graph.subgraph(keep)
+
+
+def rows(dataset: str, seed: int) -> Iterator[dict[str, object]]:
+    """AUROC and accuracy by shift and share of absent nodes."""
+    for kind in dict.fromkeys(map(kind_of, shifts_of(dataset))):
+        scenario = load_scenario(dataset, kind, Settings(seed=seed, without_ood=True))
+        whole = scenario.train_graph
+        for share in ABSENT:
+            graph = thinned(whole, share, np.random.default_rng(seed))
+            detector = DeGEM(seed=seed)
+            seconds = fit(detector, graph, None)
+            shifts = [shift for shift in shifts_of(dataset) if shift in KINDS[kind]]
+            found = judge(detector, dataclasses.replace(scenario, train_graph=graph), shifts, seconds)
+            for shift, outcome in found.items():
+                yield {
+                    "dataset": dataset,
+                    "shift": shift,
+                    "seed": seed,
+                    "absent": share,
+                    "edges": graph.adjacency.nnz / max(whole.adjacency.nnz, 1),
+                    "auroc": outcome.metrics.auroc,
+                    "acc": outcome.acc,
+                }
+
+
+def page(frame: pd.DataFrame) -> str:
+    """The Markdown page of the rows."""
+    means = frame.groupby(["dataset", "shift", "absent"], sort=False)[["auroc", "edges"]].mean().reset_index()
+    shares = sorted(frame["absent"].unique())
+    head = ["dataset", "shift", *(f"{share:.0%} absent" for share in shares), "edges"]
+    lines = [" | ".join(head), " | ".join("---" for _ in head)]
+    for (dataset, shift), group in means.groupby(["dataset", "shift"], sort=False):
+        found = group.set_index("absent")
+        kept = ", ".join(f"{found.loc[share, 'edges']:.0%}" for share in shares)
+        lines.append(
+            " | ".join([str(dataset), str(shift), *(f"{found.loc[share, 'auroc']:.1f}" for share in shares), kept])
+        )
+    table = "\n".join(f"| {line} |" for line in lines)
+    return INTRODUCTION.format(seeds=frame["seed"].nunique()) + table + "\n"
+
+
+def main() -> None:
+    """Measure, store, write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--datasets", default="cora,chameleon,actor,cornell")
+    parser.add_argument("--seeds", type=int, default=2)
+    asked = parser.parse_args()
+    found = [row for name in asked.datasets.split(",") for seed in range(asked.seeds) for row in rows(name, seed)]
+    frame = pd.DataFrame(found)
+    RESULTS.mkdir(exist_ok=True)
+    frame.round(4).to_csv(RESULTS / "new_nodes.csv", index=False)
+    PAGE.write_text(page(frame))
+    print(PAGE.read_text())
+
+
+if __name__ == "__main__":
+    main()
