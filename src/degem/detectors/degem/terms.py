@@ -29,13 +29,13 @@ class TermWeights:
         far: The same at the last hop.
     """
 
-    contrast: Weight = (6.0, 6.0)
-    latent: Weight = (0.25, 2.25)
-    classes: Weight = (0.0, 2.0)
-    probe: Weight = (0.0, 2.0)
+    contrast: Weight = (6.0, 3.0)
+    latent: Weight = (0.25, 1.25)
+    classes: Weight = (0.0, 3.0)
+    probe: Weight = (0.0, 3.0)
     length: Weight = (1.0, 0.0)
-    own: Weight = (1.0, 0.0)
-    near: Weight = (0.25, 0.25)
+    own: Weight = (1.0, 1.0)
+    near: Weight = (0.25, 1.0)
     far: Weight = (0.5, 0.5)
 
     def at(self, homophily: float) -> Tensor:
@@ -43,7 +43,7 @@ class TermWeights:
 
         Example:
             >>> TermWeights().at(0.5)[:2]
-            tensor([6.0000, 1.2500])
+            tensor([4.5000, 0.7500])
         """
         pairs = [getattr(self, field.name) for field in fields(self)]
         return torch.tensor([(1 - homophily) * pair[0] + homophily * pair[1] for pair in pairs])
