@@ -10,6 +10,7 @@ import torch
 
 from degem import DeGEM, Graph
 from degem.detectors.degem.staged import CLASS_STEPS, SCORE_STEPS, Staged
+from degem.detectors.degem.terms import SMOOTHED
 from degem.ops.propagation import propagate
 
 
@@ -22,14 +23,14 @@ def bare_products(detector: DeGEM, graph: Graph) -> Callable[[], None]:
     projection = model.projection.numpy()
     hop, spare = (np.empty((num_nodes, projection.shape[1]), dtype=np.float32) for _ in range(2))
     wanted = np.random.default_rng(0).standard_normal((len(model.hops), *hop.shape), dtype=np.float32)
-    encoder, directions = model.encoder, torch.from_numpy(wanted)
+    encoder, hops = model.encoder, torch.from_numpy(wanted)
     active = torch.randn(num_nodes, encoder.fuse.in_features)
     flat, latents = (
         torch.randn(num_nodes, len(model.hops) * hop.shape[1]),
         torch.randn(num_nodes, len(model.latent_mean)),
     )
     narrow = torch.randn(num_nodes, model.density_rank)
-    energies = np.random.default_rng(1).standard_normal((num_nodes, 6), dtype=np.float32)
+    energies = np.random.default_rng(1).standard_normal((num_nodes, int(SMOOTHED.sum())), dtype=np.float32)
     classes = np.random.default_rng(1).standard_normal((num_nodes, len(detector.classes_)), dtype=np.float32)
     smoothed = float(model.homophily) > 0
 
@@ -39,7 +40,7 @@ def bare_products(detector: DeGEM, graph: Graph) -> Callable[[], None]:
         features @ projection
         for _ in range(model.hops[-1]):
             propagate(graph.adjacency, hop, out=spare)
-        torch.baddbmm(encoder.hop_bias, directions, encoder.hop_weight)
+        torch.bmm(hops, encoder.hop_weight)
         encoder.fuse(active)
         latents @ model.latent_energy.whitening
         latents @ model.latent_energy.centres.T

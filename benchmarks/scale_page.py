@@ -10,12 +10,14 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import large_graph
 import measure
 import pandas as pd
 import scale
 
 from degem import DeGEM
 from degem.detectors.degem.staged import used_hops
+from degem.detectors.degem.staged_model import projection_size
 from degem.detectors.degem.staged_trainer import MAX_CORRUPTIONS, MAX_POOL
 from degem.ops.mapped import BUDGET_SHARE
 
@@ -71,11 +73,12 @@ Seconds of a fit, and of scoring every node:
 
 {where}
 
-A fit propagates {width} columns over {num_hops} hops: for the nodes it trains on, for each corrupted graph (as many as
-the negatives use up, at most {corruptions}; one from {one_corruption:,} nodes on), and for everybody's energies, which
-scale the terms and calibrate. The steps between do not depend on the size of the graph: {encoder_steps} of the encoder,
-{head_steps} of the head, on at most {pool:,} sampled nodes beside the training nodes, of which at most {pool:,} are
-taken. On a small graph the steps are nearly all of the time, on a large one propagation is.
+A fit propagates {width} columns (more where there are more features) over {num_hops} hops: for the nodes it trains on,
+for each corrupted graph (as many as the negatives use up, at most {corruptions}; one from {one_corruption:,} nodes on),
+and for everybody's energies, which scale the terms and calibrate. The steps between do not depend on the size of the
+graph: {encoder_steps} of the encoder, {head_steps} of the head, on at most {pool:,} sampled nodes beside the training
+nodes, of which at most {pool:,} are taken. On a small graph the steps are nearly all of the time, on a large one
+propagation is.
 
 Hop features of all nodes take 4 · {kept} · {width} bytes a node. Beyond the memory budget (`memory_budget`, by default
 {budget_share:.0%} of what is free) they go to nameless files in the folder for temporary files, which are gone when the
@@ -128,7 +131,7 @@ def page() -> str:
         fit_exponent=scale.exponent(rows, "fit"),
         score_exponent=scale.exponent(rows, "score"),
         budget_share=BUDGET_SHARE,
-        width=settings.projection_dim + settings.random_dim,
+        width=columns_propagated(),
         num_hops=settings.num_hops,
         kept=len(used_hops(settings.num_hops)),
         corruptions=MAX_CORRUPTIONS,
@@ -138,6 +141,12 @@ def page() -> str:
         pool=MAX_POOL,
         arithmetic=arithmetic(rows),
     )
+
+
+def columns_propagated() -> int:
+    """The columns that a generated graph's features are projected to."""
+    settings = DeGEM()
+    return sum(projection_size(large_graph.NUM_FEATURES, settings.projection_dim, settings.random_dim))
 
 
 def read(name: str) -> pd.DataFrame:
@@ -155,16 +164,16 @@ def machine_line(rows: pd.DataFrame) -> str:
 def arithmetic(rows: list[dict[str, Any]]) -> str:
     """What the largest measured graph says of 100M nodes and 1.6B edges."""
     settings = DeGEM()
-    width, kept = settings.projection_dim + settings.random_dim, len(used_hops(settings.num_hops))
+    width, kept = columns_propagated(), len(used_hops(settings.num_hops))
     largest = max((row for row in rows if row["graph"] == "generated"), key=lambda row: row["nodes"])
     entries = 2 * largest["edges"]
     hours = {phase: largest[f"{phase}_seconds"] * ENTRIES_OF_100M / entries / 3600 for phase in ("fit", "score")}
-    hop_gb = 4 * kept * width * NODES_OF_100M / 1e9
+    hop_gb, feature_gb = (4 * columns * NODES_OF_100M / 1e9 for columns in (kept * width, large_graph.NUM_FEATURES))
     return (
         f"At {largest['nodes']:,} nodes and {largest['edges']:,} edges a fit took {largest['fit_seconds']:,.0f} s and "
         f"scoring {largest['score_seconds']:,.0f} s. Both follow the stored edges; 1.6 billion edges are "
         f"{ENTRIES_OF_100M / entries:.0f} times as many: about {hours['fit']:.1f} hours to fit and "
-        f"{hours['score']:.1f} to score. On disk: {4 * width * NODES_OF_100M / 1e9:.0f} GB of features, and "
+        f"{hours['score']:.1f} to score. On disk: {feature_gb:.0f} GB of features, and "
         f"{hop_gb:.0f} GB of temporary hop features. In memory: {8 * ENTRIES_OF_100M / 1e9:.1f} GB of edges (SciPy "
         f"wants 64-bit indices beyond 2³¹ entries), and two arrays of {4 * NODES_OF_100M / 1e9:.1f} GB for each column "
         "that is propagated at a time."
