@@ -158,7 +158,10 @@ class HopStore:
         return self._joined(nodes)
 
     def blocks(self, block_rows: int = BLOCK) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """Every node's hop features in order: pairs of the first node and an array of shape (hops, block, r)."""
+        """Every node's hop features in order: pairs of the first node and an array of shape (hops, block, r).
+
+        From memory the array is a view.
+        """
         for rows in _spans(self.shape[1], block_rows):
             yield rows.start, self._joined(rows)
             report(Progress("score", rows.stop, self.shape[1], rows=rows.stop))
@@ -177,8 +180,9 @@ class HopStore:
                 release(self._parts[-1])
 
     def _joined(self, rows: NDArray[np.int64] | slice) -> NDArray[np.float32]:
-        pieces = [part[:, rows] for part in self._parts]
-        joined = np.ascontiguousarray(pieces[0]) if len(pieces) == 1 else np.concatenate(pieces, axis=2)
+        if not self.on_disk:
+            return self._parts[0][:, rows]
+        joined = np.concatenate([part[:, rows] for part in self._parts], axis=2)
         for part in self._parts:
             release(part)
         return joined
