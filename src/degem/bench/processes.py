@@ -21,7 +21,7 @@ def cores() -> int:
 
 
 def shares(workers: int | None) -> tuple[int, int]:
-    """The number of workers, and of threads for each, so that they have a core a thread.
+    """The number of workers, and of threads for each: a core a thread, but no more than ``OMP_NUM_THREADS`` allows.
 
     Arguments:
         workers: Processes asked for; default one a core.
@@ -31,7 +31,9 @@ def shares(workers: int | None) -> tuple[int, int]:
         1
     """
     count = max(1, min(workers or cores(), cores()))
-    return count, max(1, cores() // count)
+    allowed = os.environ.get("OMP_NUM_THREADS", "")
+    threads = max(1, cores() // count)
+    return count, min(threads, int(allowed)) if allowed.isdigit() and int(allowed) else threads
 
 
 def fork_server(threads: int, methods: Iterable[str]) -> multiprocessing.context.ForkServerContext:

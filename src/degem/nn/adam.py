@@ -28,7 +28,7 @@ class Adam(nn.Module):
         2.0
     """
 
-    def __init__(self, trained: Iterable[nn.Parameter], *, lr: float, weight_decay: float = 0.0) -> None:
+    def __init__(self, trained: Iterable[Tensor], *, lr: float, weight_decay: float = 0.0) -> None:
         super().__init__()
         self.trained, self.lr, self.weight_decay = list(trained), lr, weight_decay
         for index, parameter in enumerate(self.trained):

@@ -24,7 +24,8 @@ class HopDirectionEncoder(nn.Module):
         dropout: The dropout probability.
 
     Example:
-        >>> HopDirectionEncoder(4, 3, 5, 8)(torch.randn(3, 6, 4), torch.ones(3, 6, 1), torch.randn(6, 5)).shape
+        >>> encoder = HopDirectionEncoder(4, 3, 5, 8)
+        >>> encoder(torch.randn(3, 6, 4) @ encoder.hop_weight, torch.randn(6, 5)).shape
         torch.Size([6, 8])
     """
 
@@ -38,10 +39,9 @@ class HopDirectionEncoder(nn.Module):
         self.fuse = nn.Linear((num_inputs + 1) * latent_dim, latent_dim)
         self.dropout = dropout
 
-    def forward(self, hops: Tensor, shrinkage: Tensor, lengths: Tensor) -> Tensor:
-        """Latents (n, d) from hops (hops, n, r), their 1 / length (hops, n, 1) and standardised log-lengths (n, e)."""
-        directed = torch.addcmul(self.hop_bias, torch.bmm(hops, self.hop_weight), shrinkage)  # d is less than r
-        parts = torch.cat([directed, self.lengths(lengths)[None]])
+    def forward(self, directed: Tensor, lengths: Tensor) -> Tensor:
+        """Latents (n, d) from hop directions times ``hop_weight`` (hops, n, d) and standardised log-lengths (n, e)."""
+        parts = torch.cat([directed + self.hop_bias, self.lengths(lengths)[None]])
         dropout = self.dropout if self.training else 0.0
         active = F.relu(F.normalize(parts, dim=2))
         if dropout:  # a mask drawn this way takes a third of the time of F.dropout's

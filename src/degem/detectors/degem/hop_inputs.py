@@ -65,15 +65,21 @@ class HopInputs:
             self_weight,
             memory_budget,
         )
+        self._kept: HopStore | None = None
 
     @property
     def num_nodes(self) -> int:
         """The number of nodes n."""
         return self.graph.num_nodes
 
+    def keep(self) -> None:
+        """Propagate now and keep every hop, in memory or on disk, for whatever is asked for later."""
+        self._kept = HopStore(self.source)
+
     def batch(self, nodes: NDArray[np.int64]) -> HopBatch:
         """Some nodes as the model sees them."""
-        return self._on_device(self.source.sample(nodes), self.lengths[nodes], self.degrees[nodes])
+        hops = self.source.sample(nodes) if self._kept is None else self._kept.rows(nodes)
+        return self._on_device(hops, self.lengths[nodes], self.degrees[nodes])
 
     def corrupted(self, nodes: NDArray[np.int64], permutation: NDArray[np.int64]) -> HopBatch:
         """The same nodes where every node has the features of another: Deep Graph Infomax's negatives."""
@@ -83,10 +89,10 @@ class HopInputs:
 
     def blocks(self) -> Iterator[HopBatch]:
         """Every node in order, some at a time."""
-        with HopStore(self.source) as store:
-            for start, hops in store.blocks(SCORED_AT_ONCE):
-                rows = slice(start, start + hops.shape[1])
-                yield self._on_device(hops, self.lengths[rows], self.degrees[rows])
+        store = self._kept or HopStore(self.source)
+        for start, hops in store.blocks(SCORED_AT_ONCE):
+            rows = slice(start, start + hops.shape[1])
+            yield self._on_device(hops, self.lengths[rows], self.degrees[rows])
 
     def _projected(self, rows: slice, columns: slice) -> NDArray[np.float32]:
         return np.asarray(self.scaled(rows) @ self.projection[:, columns], dtype=np.float32)

@@ -26,7 +26,7 @@ from degem.ops.hop_rows import class_hop_means, hop_rows
 from degem.ops.projection import fit_projection, sample_rows
 from degem.ops.propagation import smooth_over_neighbours
 from degem.seeding import seeded
-from degem.training import History, OnProgress, Progress, train
+from degem.training import History, OnProgress, train
 
 if TYPE_CHECKING:
     from degem.detectors.degem.detector import DeGEM
@@ -74,15 +74,14 @@ class Staged:
     def fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
         """Project and propagate, train the encoder, fit the energies, scale the terms."""
         settings, model, graph = self.settings, self.module, training.graph
-        on_progress(Progress("propagate", 0, 1))
         some = sample_rows(graph.features, settings.seed)
         scaled = row_normalize(some) if settings.normalize_features else some
         rank, num_random = projection_size(graph.features.shape[1], settings.projection_dim, settings.random_dim)
         projection = fit_projection(scaled, rank, num_random, seed=settings.seed)
         model.projection.copy_(torch.from_numpy(projection))
         inputs = self._inputs(graph)
+        inputs.keep()
         pool = draw_pool(inputs, training.nodes, graph.labels, np.random.default_rng(settings.seed))
-        on_progress(Progress("propagate", 1, 1))
         model.eval()
         with torch.no_grad():
             log_lengths = model.encode(pool.batch).log_lengths
@@ -206,13 +205,9 @@ class Staged:
     def _set_scale(self, inputs: HopInputs, pool: Pool, left_out: dict[str, Tensor]) -> None:
         """Where each term lies on training nodes, each left out of its densities, and how wide."""
         train = pool.nodes[pool.train]
-        if self.module.homophily > 0:  # smoothing needs everybody's energies
-            energies, probabilities = self._raw(inputs)
-            self._fitted_on = Known(inputs.graph, energies, probabilities)  # calibration asks for the same right after
-            energies = self._smoothed(replace_terms(energies, train, left_out), inputs.graph)[torch.from_numpy(train)]
-        else:
-            energies = self.module.outputs(self.module.encode(select(pool.batch, pool.train)))[0]
-            energies = replace_terms(energies, np.arange(len(train)), left_out)
+        energies, probabilities = self._raw(inputs)
+        self._fitted_on = Known(inputs.graph, energies, probabilities)  # calibration asks for the same right after
+        energies = self._smoothed(replace_terms(energies, train, left_out), inputs.graph)[torch.from_numpy(train)]
         self.module.set_scale(energies)
 
     def _raw(self, inputs: HopInputs) -> tuple[Tensor, Tensor | None]:

@@ -13,6 +13,7 @@ from torch import Tensor
 from degem.checkpoint import Part
 from degem.detectors.degem.staged_model import Latent, StagedModel
 from degem.detectors.degem.terms import TERMS
+from degem.nn.adam import Adam
 from degem.nn.mixture_energy import MixtureEnergy
 from degem.ops.density import fit_mixture
 from degem.ops.energy import contrastive_divergence
@@ -98,7 +99,7 @@ class HeadTrainer:
         self.chains = energy.sample_base(chains, generator)
         self.trained = [energy.hidden.weight, energy.hidden.bias, energy.slope]
         self.average = [parameter.detach().clone() for parameter in self.trained]
-        self.optimizer = torch.optim.Adam(self.trained, lr=HEAD_LEARNING_RATE, fused=True)
+        self.optimizer = Adam(self.trained, lr=HEAD_LEARNING_RATE)
 
     @property
     def parts(self) -> dict[str, Part]:

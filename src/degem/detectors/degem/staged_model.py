@@ -44,12 +44,14 @@ class Latent:
         shrinkage: What makes directions of them, 1 / length, of shape (hops, n, 1).
         log_lengths: Log-degree, log-length of the node's own features and of each hop, of shape (n, hops + 2).
         latents: The latents, of shape (n, d).
+        probe_logits: Class logits of the linear probe, of shape (n, C); None while training and without classes.
     """
 
     hops: Tensor
     shrinkage: Tensor
     log_lengths: Tensor
     latents: Tensor
+    probe_logits: Tensor | None
 
     def directions(self, hop: int, width: int | None = None) -> Tensor:
         """Where the first ``width`` columns of one hop point."""
@@ -137,8 +139,15 @@ class StagedModel(nn.Module):
         own = [torch.log1p(batch.degree), torch.log(batch.length + LENGTH_FLOOR)]
         log_lengths = torch.stack([*own, *torch.log(lengths + HOP_LENGTH_FLOOR)], dim=1)
         standard = (log_lengths - self.length_mean) / self.length_std
-        latents = self.encoder(batch.hops, shrinkage, standard.clamp(-MAX_DEVIATION, MAX_DEVIATION))
-        return Latent(batch.hops, shrinkage, log_lengths, latents)
+        standard = standard.clamp(-MAX_DEVIATION, MAX_DEVIATION)
+        if self.training or self.probe is None:
+            directed, probe_logits = torch.bmm(batch.hops, self.encoder.hop_weight) * shrinkage, None
+        else:  # the hops are read once for both
+            by_hop = self.probe.weight.T.view(len(self.hops), batch.hops.shape[2], -1)
+            joint = torch.bmm(batch.hops, torch.cat([self.encoder.hop_weight, by_hop], dim=2)) * shrinkage
+            directed, for_probe = joint.split([self.encoder.hop_weight.shape[2], by_hop.shape[2]], dim=2)
+            probe_logits = for_probe.sum(dim=0) + self.probe.bias
+        return Latent(batch.hops, shrinkage, log_lengths, self.encoder(directed, standard), probe_logits)
 
     def points(self, latent: Latent) -> Tensor:
         """The unit vectors on which the latent energy lives."""
@@ -157,10 +166,10 @@ class StagedModel(nn.Module):
         for name, place in self.density_hops.items():
             found[name] = getattr(self, f"{name}_energy")(latent.directions(place, self.density_rank))
         probabilities = None
-        if self.classifier is None or self.probe is None:
+        if self.classifier is None or latent.probe_logits is None:
             found |= dict.fromkeys(("classes", "probe"), torch.zeros_like(found["contrast"]))
         else:
-            by_encoder, by_probe = self.classifier(latent.latents), self._probe_logits(latent)
+            by_encoder, by_probe = self.classifier(latent.latents), latent.probe_logits
             found |= {"classes": logit_energy(by_encoder), "probe": logit_energy(by_probe)}
             probabilities = (by_probe + by_encoder / ENCODER_TEMPERATURE).softmax(dim=1)
         return torch.stack([found[name] for name in TERMS], dim=1), probabilities
@@ -176,12 +185,6 @@ class StagedModel(nn.Module):
         self.term_centre.copy_(scale.centre)
         self.term_width.copy_(scale.width)
         self.term_low.copy_(scale.low)
-
-    def _probe_logits(self, latent: Latent) -> Tensor:
-        assert self.probe is not None
-        hops, _, width = latent.hops.shape
-        by_hop = self.probe.weight.T.view(hops, width, -1)
-        return (torch.bmm(latent.hops, by_hop) * latent.shrinkage).sum(dim=0) + self.probe.bias
 
 
 def projection_size(num_features: int, rank: int, num_random: int) -> tuple[int, int]:

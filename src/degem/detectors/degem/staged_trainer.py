@@ -13,6 +13,7 @@ from torch.nn import functional as F
 
 from degem.detectors.degem.hop_inputs import HopInputs
 from degem.detectors.degem.staged_model import HopBatch, StagedModel
+from degem.nn.adam import Adam
 from degem.ops.contrast import infomax_loss
 
 MAX_POOL = 50_000
@@ -80,11 +81,10 @@ class EncoderTrainer:
         corruptions = min(max(wanted, 1), MAX_CORRUPTIONS)
         self.refresh_every = math.ceil(max(settings.num_epochs, 1) / corruptions)
         trained = [model.encoder, model.critic, *([] if model.classifier is None else [model.classifier])]
-        self.optimizer = torch.optim.Adam(
+        self.optimizer = Adam(
             [model.critic_bias, *(parameter for module in trained for parameter in module.parameters())],
             lr=settings.learning_rate,
             weight_decay=settings.weight_decay,
-            fused=True,
         )
         self.round = -1
         self.negatives = select(pool.batch, slice(0, 0))
