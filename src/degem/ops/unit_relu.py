@@ -18,7 +18,8 @@ def unit_relu(products: Tensor, bias: Tensor, dropout: float) -> Tensor:
     r"""The hops :math:`[\phi(Z^{(0)} + b^{(0)}) \| \cdots \| \phi(Z^{(L)} + b^{(L)})]` side by side.
 
     :math:`\phi` scales each row to unit length, then ReLU, then dropout, whose mask comes from PyTorch's global
-    generator. Equal to ``dropout(relu(normalize(products + bias)))`` in a seventh of the time.
+    generator. Equal to ``dropout(relu(normalize(products + bias)))``; with its gradient it takes a quarter of the time
+    of those, apart from drawing the mask.
 
     Arguments:
         products: The projected hops :math:`Z`, of shape (hops, n, d).
