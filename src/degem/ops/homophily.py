@@ -10,6 +10,7 @@ from degem.ops.logistic import fit_logistic
 
 PSEUDO_EDGES = 5.0
 GUESS_PENALTY = 3e-4
+BLOCK = 1 << 18
 
 
 def excess_homophily(adjacency: sp.csr_array, labels: NDArray[np.int64], guess: float = 0.0) -> float:
@@ -33,21 +34,27 @@ def excess_homophily(adjacency: sp.csr_array, labels: NDArray[np.int64], guess: 
     chance = float((shares**2).sum())
     if len(shares) < 2 or chance >= 1:
         return 0.0
-    known, among = _labelled_part(adjacency, labels)
-    agree = float((labels[known[among.row]] == labels[known[among.col]]).sum()) / 2
+    edges, agree = labelled_edges(adjacency, labels)
     prior = chance + (1 - chance) * guess
-    share = (agree + PSEUDO_EDGES * prior) / (among.nnz / 2 + PSEUDO_EDGES)
+    share = (agree + PSEUDO_EDGES * prior) / (edges + PSEUDO_EDGES)
     return max(0.0, (share - chance) / (1 - chance))
 
 
-def labelled_edges(adjacency: sp.csr_array, labels: NDArray[np.int64]) -> int:
-    """The number of edges between labelled nodes.
+def labelled_edges(adjacency: sp.csr_array, labels: NDArray[np.int64]) -> tuple[int, int]:
+    """The number of edges between labelled nodes, and of those whose ends agree.
 
     Example:
         >>> labelled_edges(sp.csr_array(np.ones((3, 3)) - np.eye(3)), np.array([0, 1, -1]))
-        1
+        (1, 0)
     """
-    return _labelled_part(adjacency, labels)[1].nnz // 2
+    known = agree = 0
+    for start in range(0, len(labels), BLOCK):  # a large graph has more edges than should be looked at together
+        bounds = adjacency.indptr[start : start + BLOCK + 1]
+        here = np.repeat(labels[start : start + BLOCK], np.diff(bounds))
+        there = labels[adjacency.indices[bounds[0] : bounds[-1]]]
+        known += int(np.count_nonzero((here >= 0) & (there >= 0)))
+        agree += int(np.count_nonzero((here >= 0) & (here == there)))
+    return known // 2, agree // 2
 
 
 def guessed_homophily(adjacency: sp.csr_array, points: NDArray[np.float32], labels: NDArray[np.int64]) -> float:
@@ -99,8 +106,3 @@ def guessed_homophily(adjacency: sp.csr_array, points: NDArray[np.float32], labe
 
 def _between(value: float, low: float, high: float) -> float:
     return (value - low) / max(high - low, 1e-9)
-
-
-def _labelled_part(adjacency: sp.csr_array, labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], sp.coo_array]:
-    known = np.flatnonzero(labels >= 0)
-    return known, adjacency[known][:, known].tocoo()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -76,6 +77,12 @@ class HopInputs:
         """Propagate now and keep every hop, in memory or on disk, for whatever is asked for later."""
         self._kept = HopStore(self.source)
 
+    def close(self) -> None:
+        """Free what was kept."""
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
+
     def batch(self, nodes: NDArray[np.int64]) -> HopBatch:
         """Some nodes as the model sees them."""
         hops = self.source.sample(nodes) if self._kept is None else self._kept.rows(nodes)
@@ -89,10 +96,10 @@ class HopInputs:
 
     def blocks(self) -> Iterator[HopBatch]:
         """Every node in order, some at a time."""
-        store = self._kept or HopStore(self.source)
-        for start, hops in store.blocks(SCORED_AT_ONCE):
-            rows = slice(start, start + hops.shape[1])
-            yield self._on_device(hops, self.lengths[rows], self.degrees[rows])
+        with contextlib.nullcontext(self._kept) if self._kept else HopStore(self.source) as store:
+            for start, hops in store.blocks(SCORED_AT_ONCE):
+                rows = slice(start, start + hops.shape[1])
+                yield self._on_device(hops, self.lengths[rows], self.degrees[rows])
 
     def _projected(self, rows: slice, columns: slice) -> NDArray[np.float32]:
         return np.asarray(self.scaled(rows) @ self.projection[:, columns], dtype=np.float32)

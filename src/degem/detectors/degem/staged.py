@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from degem.detectors.degem.detector import DeGEM
 
 SPACING = (0, 1, 2, 3, 5, 10, 20, 50)
-ENOUGH_EDGES, PSEUDO_LABELS = 100, 10
+ENOUGH_EDGES, ENOUGH_LABELS, ENOUGH_GUESSES = 100, 10, 2000
 SMOOTHING, SCORE_STEPS, CLASS_STEPS = 0.7, 8, 1
 
 
@@ -93,7 +93,9 @@ class Staged:
             )
             model.hop_means.copy_(torch.from_numpy(means))
         history = self._train_encoder(inputs, pool, training.checkpoints, on_progress)
-        return history | self._fit_energies(inputs, pool, training.checkpoints, on_progress)
+        history |= self._fit_energies(inputs, pool, training.checkpoints, on_progress)
+        inputs.close()
+        return history
 
     @torch.no_grad()
     def score(self, graph: Graph) -> Scored:
@@ -140,12 +142,12 @@ class Staged:
 
     def _homophily(self, graph: Graph, pool: Pool) -> float:
         """The homophily of training labels; where few labelled nodes touch, that of classes guessed from features."""
-        if labelled_edges(graph.adjacency, graph.labels) >= ENOUGH_EDGES:
+        if labelled_edges(graph.adjacency, graph.labels)[0] >= ENOUGH_EDGES:
             return excess_homophily(graph.adjacency, graph.labels)
-        known = pool.labels >= 0
         own = F.normalize(pool.batch.hops[0], dim=1, eps=1e-8).cpu().numpy()
-        among = graph.adjacency[pool.nodes][:, pool.nodes]
-        guess = guessed_homophily(among, own, pool.labels) * known.sum() / (known.sum() + PSEUDO_LABELS)
+        guess = guessed_homophily(graph.adjacency[pool.nodes][:, pool.nodes], own, pool.labels)
+        for count, enough in (((pool.labels >= 0).sum(), ENOUGH_LABELS), (graph.num_edges, ENOUGH_GUESSES)):
+            guess *= count / (count + enough)  # a guess from little counts little
         return excess_homophily(graph.adjacency, graph.labels, guess)
 
     def _train_encoder(
