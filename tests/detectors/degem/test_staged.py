@@ -51,13 +51,11 @@ def test_hops_lie_further_apart_the_farther_away_they_are() -> None:
 
 def test_without_labelled_neighbours_homophily_is_guessed_from_features() -> None:
     rng = np.random.default_rng(0)
-    classes = np.repeat([0, 1], 100)
-    features = (np.eye(2)[classes].repeat(4, axis=1) + 0.2 * rng.standard_normal((200, 8))).astype(np.float32)
-    rings = np.concatenate([np.roll(np.arange(100), -step) for step in (1, 2, 3)])
-    near = np.vstack([np.concatenate([np.tile(np.arange(100), 3)] * 2), np.concatenate([rings, rings])])
-    near[:, 300:] += 100  # a ring of each class
-    apart = np.where(np.isin(np.arange(200), [0, 30, 60, 100, 130, 160]), classes, -1)
-    graph = Graph.from_arrays(features=features, edges=near.T, labels=apart)
-    assert DeGEM(num_epochs=2).fit(graph).way_.module.homophily.item() > 0.15
-    mixed = graph.replace(features=features[rng.permutation(200)])
+    size, classes = 1000, np.repeat([0, 1], 1000)
+    features = (np.eye(2)[classes].repeat(4, axis=1) + 0.2 * rng.standard_normal((2 * size, 8))).astype(np.float32)
+    ring = np.concatenate([np.stack([np.arange(size), np.roll(np.arange(size), -step)], axis=1) for step in (1, 2, 3)])
+    apart = np.where(np.arange(2 * size) % 100 == 0, classes, -1)
+    graph = Graph.from_arrays(features=features, edges=np.concatenate([ring, ring + size]), labels=apart)
+    assert DeGEM(num_epochs=2).fit(graph).way_.module.homophily.item() > 0.3
+    mixed = graph.replace(features=features[rng.permutation(2 * size)])
     assert DeGEM(num_epochs=2).fit(mixed).way_.module.homophily.item() < 0.1
