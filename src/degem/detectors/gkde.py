@@ -80,14 +80,15 @@ class GKDE(GCNDetector):
         evidence = kernel_evidence(
             graph.adjacency, labelled, graph.labels[labelled], training.num_classes, bandwidth=self.bandwidth
         )
-        prior = Dirichlet(1 + torch.from_numpy(evidence).to(self.device))
+        # In double precision: where evidence is large, rounding makes a divergence negative, and growth a reward.
+        prior = Dirichlet(1 + torch.from_numpy(evidence).double().to(self.device))
 
         def losses(logits: Tensor, epoch: int) -> dict[str, Tensor]:
             alpha = _dirichlet(logits)
             p = alpha / alpha.sum(dim=1, keepdim=True)
             return {
                 "classification": squared_error_risk(alpha[nodes], labels).mean(),
-                "prior": self.prior_weight * kl_divergence(Dirichlet(alpha), prior).mean(),
+                "prior": self.prior_weight * kl_divergence(Dirichlet(alpha.double()), prior).mean().float(),
                 "teacher": min(1.0, epoch / 200) * (p * (p.log() - advice)).mean(),
             }
 
