@@ -1,7 +1,7 @@
 """How DeGEM's AUROC depends on how much of the graph was there at training: what the inductive protocol costs, and why.
 
-``python benchmarks/new_nodes.py`` fits on graphs from which a share of the other ID nodes (and every OOD node) was taken
-away, scores on the whole graphs, and writes ``benchmarks/results/new_nodes.csv`` and the page ``docs/new-nodes.md``.
+``python benchmarks/new_nodes.py`` fits on graphs from which a share of the other ID nodes (and every OOD node) was
+taken away, scores on the whole graphs, and writes ``benchmarks/results/new_nodes.csv`` and the page ``docs/new-nodes.md``.
 A share p of the nodes keeps about p² of the edges: the table says both.
 """
 
@@ -27,9 +27,10 @@ ABSENT = (0.0, 0.25, 0.5, 0.75, 1.0)
 INTRODUCTION = """# New nodes
 
 Written by `python benchmarks/new_nodes.py` from `benchmarks/results/new_nodes.csv`. DeGEM's default is fitted on a
-graph without any OOD node and without a share of the ID nodes that are neither for training nor for validation, and then
-scores the whole graphs: AUROC in percent, mean over seeds ({seeds}); *edges* is the share of edges that the training graph
-keeps. All of them absent is the inductive protocol, but on Cora, whose public split leaves nodes without a part.
+graph without any OOD node and without a share of the ID nodes that are neither for training nor for validation, and
+then scores the whole graphs: AUROC in percent, mean over seeds ({seeds}); *edges* is the share of edges that the
+training graph keeps. All of them absent is the inductive protocol, but on Cora, whose public split leaves nodes without
+a part.
 
 """
 
