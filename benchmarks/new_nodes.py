@@ -1,7 +1,7 @@
 """How DeGEM's AUROC depends on how much of the graph was there at training: what the inductive protocol costs, and why.
 
 ``python benchmarks/new_nodes.py`` fits on graphs from which a share of the other ID nodes (and every OOD node) was
-taken away, scores on the whole graphs, and writes ``benchmarks/results/new_nodes.csv`` and the page ``docs/new-nodes.md``.
+taken away, scores on the whole graphs, and writes ``benchmarks/results/new_nodes.csv`` and ``docs/new-nodes.md``.
 A share p of the nodes keeps about p² of the edges: the table says both.
 """
 
