@@ -151,7 +151,8 @@ def columns_propagated() -> int:
 
 def read(name: str) -> pd.DataFrame:
     """A table of results."""
-    return pd.read_csv(measure.RESULTS / f"{name}.csv", keep_default_na=False, na_values=[""])
+    path = measure.RESULTS / f"{name}.csv"
+    return pd.read_csv(path, keep_default_na=False, na_values=[""]) if path.exists() else pd.DataFrame()
 
 
 def machine_line(rows: pd.DataFrame) -> str:
@@ -182,6 +183,8 @@ def arithmetic(rows: list[dict[str, Any]]) -> str:
 
 def table(rows: pd.DataFrame, columns: str) -> str:
     """Rows as a Markdown table."""
+    if rows.empty:
+        return "Not measured yet."
     names = columns.split()
     lines = [f"| {' | '.join(name.replace('_', ' ') for name in names)} |", "|" + "---|" * len(names)]
     lines += [f"| {' | '.join(_text(row[name]) for name in names)} |" for row in rows.to_dict("records")]
