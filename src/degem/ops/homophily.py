@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from degem.ops.logistic import fit_logistic
 
@@ -85,9 +86,7 @@ def guessed_homophily(adjacency: sp.csr_array, points: NDArray[np.float32], labe
     if len(classes) < 2 or not ends[known].any():
         return 0.0
     weight, bias = fit_logistic(points[known], numbered, GUESS_PENALTY)
-    logits = points @ weight.T + bias
-    guess = np.exp(logits - logits.max(axis=1, keepdims=True))
-    guess /= guess.sum(axis=1, keepdims=True)
+    guess = softmax(points @ weight.T + bias, axis=1)
     share = ends / ends.sum()
     mean = share @ guess
     given_class = (share[:, None] * guess).T @ guess / np.maximum(mean, 1e-12)[:, None]

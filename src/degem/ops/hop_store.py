@@ -17,7 +17,7 @@ from degem.ops.mapped import default_budget, release
 from degem.ops.propagation import propagate
 from degem.training import Progress, report
 
-BLOCK = 1 << 16
+BLOCK, FEW = 1 << 16, 1 << 10
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,10 @@ class HopStore:
 
     def rows(self, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
         """Hop features of some nodes, of shape (hops, len(nodes), r)."""
-        return self._joined(nodes)
+        found = np.empty((self.shape[0], len(nodes), self.shape[2]), dtype=np.float32)
+        for some in _spans(len(nodes), FEW):  # each row of a file brings its neighbourhood of pages into memory
+            found[:, some] = self._joined(nodes[some])
+        return found
 
     def blocks(self, block_rows: int = BLOCK) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """Every node's hop features in order: pairs of the first node and an array of shape (hops, block, r).
