@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
+from torch import nn
+
 from degem.checkpoint import Checkpoints, Part
 
 
@@ -36,6 +38,26 @@ History = dict[str, list[float]]
 
 def silent(_: Progress) -> None:
     """A listener that does nothing."""
+
+
+@contextmanager
+def evaluating(module: nn.Module) -> Iterator[None]:
+    """Inside, ``module`` does not drop out; afterwards it is as before: a listener may score a network in training.
+
+    Example:
+        >>> dropout = nn.Dropout()
+        >>> with evaluating(dropout):
+        ...     dropout.training
+        False
+        >>> dropout.training
+        True
+    """
+    before = module.training
+    module.eval()
+    try:
+        yield
+    finally:
+        module.train(before)
 
 
 _LISTENER: ContextVar[OnProgress] = ContextVar("listener", default=silent)

@@ -8,9 +8,13 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
+from torch.distributions import Dirichlet, kl_divergence
 
 from degem import Detector, Graph, NodeSet
 from degem.detectors.backbone import BackboneCache, BackboneDetector
+from degem.detectors.gkde import GKDE
+from degem.detectors.split import resolve_training_set
+from degem.ops.graph_kernel import kernel_evidence
 
 Array = NDArray[np.float64]
 QUICK = {"num_epochs": 30}
@@ -146,6 +150,20 @@ def test_gkde_is_the_vacuity(graph: Graph) -> None:
     alpha = 1 + np.exp(dense_layers(detector, graph)[1])
     np.testing.assert_allclose(detector.decision_function(graph), 2 / alpha.sum(axis=1), atol=1e-4)
     np.testing.assert_allclose(detector.predict_proba(graph), alpha / alpha.sum(axis=1, keepdims=True), atol=1e-4)
+
+
+def test_gkde_measures_its_prior_precisely_where_evidence_is_large() -> None:
+    """In single precision the divergence of large Dirichlets is rounding noise, negative as often as not."""
+    labels = np.array([-1, *([0, 1] * 3000)])
+    star = Graph.from_arrays(features=np.eye(len(labels), 2), edges=[(0, i) for i in range(1, 6001)], labels=labels)
+    training, _, _ = resolve_training_set(star, None, None, None, 0)
+    evidence = torch.from_numpy(
+        kernel_evidence(star.adjacency, training.labelled_nodes, labels[training.labelled_nodes], 2)
+    )
+    logits = (evidence.log() + 0.001).float()
+    losses = GKDE(prior_weight=1.0)._advised(torch.zeros(6001, 2), training)(logits, 0)
+    exact = kl_divergence(Dirichlet(1 + logits.double().exp()), Dirichlet(1 + evidence.double())).mean()
+    assert float(losses["prior"]) == pytest.approx(float(exact), rel=0.01)
 
 
 def test_gpn_is_diffused_class_evidence(graph: Graph) -> None:

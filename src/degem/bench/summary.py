@@ -212,7 +212,9 @@ def notes(table: Sequence[Entry], protocol: str) -> list[str]:
     """What a reader must know before comparing the columns."""
     found = [f"Protocol {protocol}; published figures are the paper's: best epoch on the test nodes, one run."]
     if protocol == "oracle":
-        found.append("Ours: best step on the test nodes; a method whose score is made after training, its end.")
+        found.append(
+            "Ours: best of up to 100 looks at the test nodes while training; residualflow: while its flow does."
+        )
     for dataset in dict.fromkeys(entry.dataset for entry in table):
         known = DATASETS.get(ALIASES.get(dataset, dataset))
         if known is not None and known.note:

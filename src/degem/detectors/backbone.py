@@ -39,7 +39,7 @@ from degem.graph import Graph
 from degem.nn.encoders_gnn import GCN, GraphTensors, graph_tensors
 from degem.parameters import Count, Fraction, NonNegative, Positive
 from degem.seeding import seeded
-from degem.training import History, OnProgress, train
+from degem.training import History, OnProgress, evaluating, train
 
 Losses = Callable[[Tensor, int], dict[str, Tensor]]
 
@@ -115,7 +115,11 @@ class GCNDetector(Detector):
 
     def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
         self.network_, history = self._trained(training, on_progress)
+        self._read(training)
         return history
+
+    def _read(self, training: TrainingSet) -> None:
+        """Learn from the network what else the score needs; of most methods nothing. The oracle asks mid-training."""
 
     def _trained(self, training: TrainingSet, on_progress: OnProgress) -> tuple[GCN, History]:
         """A network trained on :meth:`_losses`."""
@@ -151,12 +155,9 @@ class GCNDetector(Detector):
 
     def _layers(self, graph: Graph) -> Layers:
         """The layers of the trained network on a graph."""
-        in_training = self.network_.training
-        self.network_.eval()
-        with torch.no_grad():
+        with torch.no_grad(), evaluating(self.network_):
             inputs = self._tensors(graph)
             *hidden, logits = self.network_.layers(inputs.features, inputs.adjacency)
-        self.network_.train(in_training)
         return Layers(tuple(hidden), logits)
 
     def _score(self, graph: Graph) -> Scored:

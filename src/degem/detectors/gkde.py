@@ -69,6 +69,7 @@ class GKDE(GCNDetector):
             taught = self._optimise(teacher, inputs, plain, self.num_teacher_epochs, on_progress)
             with torch.no_grad():
                 advice = teacher(inputs.features, inputs.adjacency).log_softmax(dim=1)
+            self.network_ = student  # the oracle scores it while it trains
             learnt = self._optimise(student, inputs, self._advised(advice, training), self.num_epochs, on_progress)
         return student, {**{f"teacher_{name}": values for name, values in taught.items()}, **learnt}
 

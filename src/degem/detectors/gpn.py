@@ -19,7 +19,7 @@ from degem.nn.posterior import GraphPosteriorNetwork
 from degem.ops.dirichlet import uncertain_cross_entropy
 from degem.parameters import Count, Fraction, NonNegative, NonNegativeInt, Positive
 from degem.seeding import seeded
-from degem.training import History, OnProgress, train
+from degem.training import History, OnProgress, evaluating, train
 
 
 @dataclass(kw_only=True, eq=False)
@@ -76,7 +76,7 @@ class GPN(Detector):
         labels = torch.from_numpy(training.graph.labels[training.labelled_nodes]).to(self.device)
         shares = torch.bincount(labels, minlength=training.num_classes) / len(labels)
         with seeded(training.seed):
-            network = self._new_network(shares)
+            network = self.network_ = self._new_network(shares)  # the oracle scores it while it trains
             flows: dict[str, Any] = {"params": list(network.flows.parameters()), "weight_decay": 0.0}
             others: dict[str, Any] = {"params": [*network.hidden.parameters(), *network.latent.parameters()]}
             warmup = torch.optim.Adam([flows], lr=self.learning_rate)
@@ -92,12 +92,12 @@ class GPN(Detector):
                 return {"classification": float(risk.detach()), "entropy": float(entropy.detach())}
 
             history = train(step, self.num_epochs, on_progress=on_progress, rows_per_step=training.graph.num_nodes)
-        self.network_ = network.eval()
+        network.eval()
         return history
 
     def _score(self, graph: Graph) -> Scored:
         inputs = self._tensors(graph)
-        with torch.no_grad():
+        with torch.no_grad(), evaluating(self.network_):
             evidence = self.network_(inputs.features, inputs.adjacency).double()
         alpha = 1 + evidence
         probabilities = alpha / alpha.sum(dim=1, keepdim=True)

@@ -69,10 +69,11 @@ class JLDE(BackboneDetector):
     def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
         if len(training.nodes) < 2:
             raise GraphError("JLDE compares training nodes with each other: it needs at least two, and there is one")
-        history = super()._fit(training, on_progress)
+        return super()._fit(training, on_progress)
+
+    def _read(self, training: TrainingSet) -> None:
         layers = self._layers(training.graph)
         self.banks_ = [self._bank(layer[training.nodes]) for layer in _arrays(layers)]
-        return history
 
     def _bank(self, values: NDArray[np.float64]) -> _LayerBank:
         components = PCA(svd_solver="full").fit(values)

@@ -16,7 +16,6 @@ from degem.detectors.backbone import BackboneDetector, Layers
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
 from degem.parameters import Count
-from degem.training import History, OnProgress
 
 
 @dataclass(kw_only=True, eq=False)
@@ -40,11 +39,9 @@ class KNN(BackboneDetector):
     name: ClassVar[str] = "knn"
     paper: ClassVar[str] = "Sun et al. 2022"
 
-    def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
-        history = super()._fit(training, on_progress)
+    def _read(self, training: TrainingSet) -> None:
         latents = self._layers(training.graph).latents[training.nodes]
         self.bank_: NDArray[np.float32] = normalize(latents)
-        return history
 
     def _score_layers(self, layers: Layers, graph: Graph) -> NDArray[np.floating[Any]]:
         k = min(self.num_neighbors, len(self.bank_))

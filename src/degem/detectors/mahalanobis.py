@@ -17,7 +17,6 @@ from degem.detectors.input_perturbation import perturbed_layers
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
 from degem.parameters import NonNegative
-from degem.training import History, OnProgress
 
 
 @dataclass(kw_only=True, eq=False)
@@ -49,8 +48,7 @@ class Mahalanobis(BackboneDetector):
     name: ClassVar[str] = "mahalanobis"
     paper: ClassVar[str] = "Lee et al. 2018"
 
-    def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
-        history = super()._fit(training, on_progress)
+    def _read(self, training: TrainingSet) -> None:
         nodes = training.labelled_nodes
         latents = self._layers(training.graph).latents[nodes].astype(np.float64)
         labels = training.graph.labels[nodes]
@@ -58,7 +56,6 @@ class Mahalanobis(BackboneDetector):
         self.means_ = torch.from_numpy(means)
         covariance = EmpiricalCovariance(store_precision=False).fit(latents - means[labels]).covariance_
         self.precision_ = torch.from_numpy(pinvh(covariance, rtol=len(covariance) * np.finfo(np.float32).eps))
-        return history
 
     def _score_layers(self, layers: Layers, graph: Graph) -> NDArray[np.floating[Any]]:
         if self.perturbation > 0:

@@ -20,7 +20,7 @@ from degem.ops.edge_attention import Edges, looped_edges
 from degem.ops.logit_losses import uniform_cross_entropy
 from degem.parameters import Count, Fraction, NonNegative, Positive
 from degem.seeding import seeded
-from degem.training import History, OnProgress, train
+from degem.training import History, OnProgress, evaluating, train
 
 
 @dataclass(kw_only=True, eq=False)
@@ -77,7 +77,7 @@ class OODGAT(Detector):
         nodes = torch.from_numpy(training.labelled_nodes).to(self.device)
         labels = torch.from_numpy(training.graph.labels[training.labelled_nodes]).to(self.device)
         with seeded(training.seed):
-            network = self._new_network(training.num_classes)
+            network = self.network_ = self._new_network(training.num_classes)  # the oracle scores it while it trains
             optimiser = torch.optim.Adam(network.parameters(), lr=self.learning_rate)
 
             def step(epoch: int) -> dict[str, float]:
@@ -91,7 +91,7 @@ class OODGAT(Detector):
                 return {name: float(loss.detach()) for name, loss in losses.items()}
 
             history = train(step, self.num_epochs, on_progress=on_progress, rows_per_step=training.graph.num_nodes)
-        self.network_ = network.eval()
+        network.eval()
         return history
 
     def _regularisation(self, layers: tuple[Attended, Attended]) -> dict[str, Tensor]:
@@ -120,7 +120,7 @@ class OODGAT(Detector):
 
     def _layers(self, graph: Graph) -> tuple[Attended, Attended]:
         features, edges = self._tensors(graph)
-        with torch.no_grad():
+        with torch.no_grad(), evaluating(self.network_):
             layers: tuple[Attended, Attended] = self.network_(features, edges)
         return layers
 
