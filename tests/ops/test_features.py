@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from degem.ops.features import row_normalize, to_tensor
+from degem.ops.features import row_normalize, row_norms, to_tensor
 
 
 def test_rows_have_unit_norm_whatever_their_sign_and_storage() -> None:
@@ -16,6 +16,14 @@ def test_rows_have_unit_norm_whatever_their_sign_and_storage() -> None:
     sparse = row_normalize(sp.csr_array(dense))
     assert sparse.dtype == np.float32
     np.testing.assert_allclose(sparse.toarray(), expected)
+
+
+def test_norms_of_rows_hold_beyond_what_float32_can_square() -> None:
+    dense = np.array([[3e30, -4e30], [0, 0], [3, 4]], dtype=np.float32)
+    for features in (dense, np.asfortranarray(dense), sp.csr_array(dense)):
+        absolute, square = row_norms(features)
+        np.testing.assert_allclose(absolute, [7e30, 0, 7], rtol=1e-6)
+        np.testing.assert_allclose(square, [5e30, 0, 5], rtol=1e-6)
 
 
 def test_the_caller_s_features_stay_as_they_are() -> None:

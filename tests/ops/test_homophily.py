@@ -56,6 +56,9 @@ def test_edges_between_labelled_nodes_are_counted_once() -> None:
     agree = int((labels[half.row] == labels[half.col]).sum()) // 2
     assert labelled_edges(adjacency, labels) == (adjacency.nnz // 2, agree)
     assert labelled_edges(adjacency, np.where(np.arange(400) < 1, labels, -1)) == (0, 0)
+    both = np.maximum(half.row, half.col) < 200
+    agree = int((labels[half.row] == labels[half.col])[both].sum()) // 2
+    assert labelled_edges(adjacency, np.where(np.arange(400) < 200, labels, -1)) == (int(both.sum()) // 2, agree)
 
 
 @pytest.mark.parametrize(("same_share", "low", "high"), [(1.0, 0.8, 1.0), (0.625, 0.35, 0.65), (0.25, 0.0, 0.1)])

@@ -29,6 +29,24 @@ def test_class_means_equal_full_propagation(small_graph: Graph) -> None:
     np.testing.assert_allclose(unlabelled, hops[:, nodes].mean(axis=1, keepdims=True), atol=1e-4)
 
 
+@pytest.mark.parametrize("hops_at_once", [1, 2, 4])
+def test_class_means_do_not_depend_on_the_budget_and_read_the_features_as_seldom_as_it_allows(
+    small_graph: Graph, hops_at_once: int
+) -> None:
+    x, nodes, reads = np.asarray(small_graph.features), np.arange(60), []
+
+    def rows_of(rows: slice) -> np.ndarray:
+        reads.append(rows)
+        return x[rows]
+
+    arguments = (small_graph.labels, nodes, 3, 0.2)
+    expected = class_hop_means(small_graph.adjacency, lambda rows: x[rows], *arguments)
+    budget = 4 * 120 * 3 * (hops_at_once + 1)  # with one more that is on its way
+    means = class_hop_means(small_graph.adjacency, rows_of, *arguments, budget)
+    np.testing.assert_allclose(means, expected, rtol=1e-5, atol=1e-6)
+    assert len(reads) == 4 // hops_at_once
+
+
 def test_smoothing_equals_the_dense_average(small_graph: Graph) -> None:
     values = np.random.default_rng(0).standard_normal((120, 2)).astype(np.float32)
     average = small_graph.adjacency.toarray() / np.maximum(small_graph.degrees, 1)[:, None]

@@ -1,5 +1,6 @@
 """Hop features from a file or of a sample are those from memory, bit by bit, and leave nothing behind."""
 
+import dataclasses
 import tempfile
 from pathlib import Path
 
@@ -69,3 +70,15 @@ def test_every_hop_and_every_block_is_reported(small_graph: Graph) -> None:
     assert [done for done, *_ in hops] == [0, 1, 2, 3, 4, 4, 5, 6, 7, 8, 8, 9, 10, 11, 12]  # three parts of the columns
     assert hops[-1] == (12, 12, 12 * 120)
     assert [progress.done for progress in heard if progress.phase == "score"] == [50, 100, 120]
+
+
+def test_the_machine_is_asked_only_where_its_memory_may_not_suffice(
+    small_graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hop_store, "default_budget", lambda: 100.0)
+    unbounded, bounded = (dataclasses.replace(source_of(small_graph, 1), memory_budget=mib) for mib in (None, 1.0))
+    assert unbounded.fits(100 << 20)
+    assert not unbounded.fits((100 << 20) + 1)
+    assert not bounded.fits((1 << 20) + 1)
+    monkeypatch.setattr(hop_store, "default_budget", lambda: pytest.fail("asked"))
+    assert unbounded.fits(hop_store.LITTLE)

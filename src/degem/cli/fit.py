@@ -57,7 +57,7 @@ def fit(
     memory_budget: Annotated[
         float | None,
         typer.Option(
-            min=1, metavar="MIB", help="Memory for hop features.", show_default="40 % of what is free; then disk"
+            min=1, metavar="MIB", help="Memory for hop features.", show_default="a quarter of what is free; then disk"
         ),
     ] = None,
     dry_run: Annotated[

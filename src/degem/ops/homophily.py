@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numba
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import softmax
 
 from degem.ops.logistic import fit_logistic
+from degem.ops.propagation import match_threads
 
 PSEUDO_EDGES = 5.0
 GUESS_PENALTY = 3e-4
-BLOCK = 1 << 18
 
 
 def excess_homophily(adjacency: sp.csr_array, labels: NDArray[np.int64], guess: float = 0.0) -> float:
@@ -48,14 +51,9 @@ def labelled_edges(adjacency: sp.csr_array, labels: NDArray[np.int64]) -> tuple[
         >>> labelled_edges(sp.csr_array(np.ones((3, 3)) - np.eye(3)), np.array([0, 1, -1]))
         (1, 0)
     """
-    known = agree = 0
-    for start in range(0, len(labels), BLOCK):  # a large graph has more edges than should be looked at together
-        bounds = adjacency.indptr[start : start + BLOCK + 1]
-        here = np.repeat(labels[start : start + BLOCK], np.diff(bounds))
-        there = labels[adjacency.indices[bounds[0] : bounds[-1]]]
-        known += int(np.count_nonzero((here >= 0) & (there >= 0)))
-        agree += int(np.count_nonzero((here >= 0) & (here == there)))
-    return known // 2, agree // 2
+    match_threads()
+    known, agree = _count(adjacency.indptr, adjacency.indices, labels)
+    return int(known) // 2, int(agree) // 2
 
 
 def guessed_homophily(adjacency: sp.csr_array, points: NDArray[np.float32], labels: NDArray[np.int64]) -> float:
@@ -105,3 +103,18 @@ def guessed_homophily(adjacency: sp.csr_array, points: NDArray[np.float32], labe
 
 def _between(value: float, low: float, high: float) -> float:
     return (value - low) / max(high - low, 1e-9)
+
+
+@numba.njit(parallel=True, cache=True)
+def _count(indptr: Any, indices: Any, labels: Any) -> Any:
+    known, agree = 0, 0
+    for row in numba.prange(len(labels)):
+        here = labels[row]
+        end = indptr[row + 1] if here >= 0 else indptr[row]  # an if around the loop makes numba lose the sums
+        for entry in range(indptr[row], end):
+            other = labels[indices[entry]]
+            if other >= 0:
+                known += 1
+            if other == here:
+                agree += 1
+    return known, agree

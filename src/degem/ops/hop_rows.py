@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -55,6 +56,7 @@ def class_hop_means(
     nodes: NDArray[np.int64],
     num_hops: int,
     self_weight: float,
+    budget_bytes: float = math.inf,
 ) -> NDArray[np.float32]:
     r"""The mean of :math:`X^{(\ell)}` over some nodes of each class, without propagating the features.
 
@@ -67,6 +69,7 @@ def class_hop_means(
         nodes: The nodes to average; those without a label count only where none has one.
         num_hops: The number of hops :math:`L`.
         self_weight: The weight :math:`β` of a node itself.
+        budget_bytes: What may be in memory; the features are read once for as many hops as fit.
 
     Returns:
         An array of shape :math:`(L + 1, C, d_0)`, with one class where there are no labels.
@@ -84,12 +87,25 @@ def class_hop_means(
     nodes, classes = nodes[classes >= 0], classes[classes >= 0]
     share = np.zeros((adjacency.shape[0], classes.max() + 1), dtype=np.float32)
     share[nodes, classes] = (1 / np.bincount(classes))[classes]
-    means = []
+    at_once = max(budget_bytes // share.nbytes - 1, 1)
+    shares: list[NDArray[np.float32]] = []
+    means: list[NDArray[np.float32]] = []
     for hop in range(num_hops + 1):
         share = propagate(adjacency, share, self_weight=self_weight) if hop else share
-        spans = (slice(start, start + BLOCK) for start in range(0, len(share), BLOCK))
-        means.append(sum(_dense(rows_of(rows).T @ share[rows]).T for rows in spans))
+        shares.append(share)
+        if len(shares) == at_once or hop == num_hops:
+            means.extend(_weighted_sums(rows_of, shares))
+            shares.clear()
     return np.stack(means)
+
+
+def _weighted_sums(
+    rows_of: Callable[[slice], NDArray[np.float32] | sp.csr_array], weights: list[NDArray[np.float32]]
+) -> list[NDArray[np.float32]]:
+    """The sums of rows by each of some weights (n, C), from one pass over the rows: arrays of shape (C, d₀)."""
+    spans = (slice(start, start + BLOCK) for start in range(0, len(weights[0]), BLOCK))
+    total = sum(_dense(rows_of(rows).T @ np.hstack([each[rows] for each in weights])) for rows in spans)
+    return np.split(np.asarray(total).T, len(weights))
 
 
 def _dense(matrix: NDArray[np.float32] | sp.csr_array) -> NDArray[np.float32]:

@@ -18,6 +18,7 @@ from degem.ops.propagation import propagate
 from degem.training import Progress, report
 
 BLOCK, FEW = 1 << 16, 1 << 10
+LITTLE = 1 << 26  # bytes that fit any machine: it is not asked
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class HopSource:
         width: The number of columns :math:`r` of :math:`X^{(0)}`.
         hops: The hops :math:`\ell` wanted, in ascending order.
         self_weight: The weight :math:`\beta` of the node itself.
-        memory_budget: MiB that hop features may take in memory; default: 40 % of what is free.
+        memory_budget: MiB that hop features may take in memory; default: a quarter of what is free.
 
     Example:
         >>> pair = sp.csr_array(np.array([[0, 1], [1, 0]], dtype=np.float32))
@@ -62,6 +63,10 @@ class HopSource:
         """How many columns are propagated together: two arrays of them fit the budget."""
         most = max(1, min(self.width, int(self.budget_bytes // (8 * self.num_nodes))))
         return math.ceil(self.width / math.ceil(self.width / most))
+
+    def fits(self, num_bytes: int) -> bool:
+        """Whether an array fits the budget."""
+        return (self.memory_budget is None and num_bytes <= LITTLE) or num_bytes <= self.budget_bytes
 
     def sample(self, nodes: NDArray[np.int64], permutation: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
         """Hop features of some nodes, of shape (hops, len(nodes), r).
@@ -144,7 +149,7 @@ class HopStore:
 
     def __init__(self, source: HopSource) -> None:
         self.shape = (len(source.hops), source.num_nodes, source.width)
-        self.on_disk = 4 * math.prod(self.shape) > source.budget_bytes
+        self.on_disk = not source.fits(4 * math.prod(self.shape))
         self._parts: list[NDArray[np.float32]] = []  # side by side, each of shape (hops, n, some columns)
         if self.on_disk:
             self._write(source)

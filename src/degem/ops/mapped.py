@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-BUDGET_SHARE = 0.4
+BUDGET_SHARE = 0.25
 
 
-def release(array: NDArray[Any]) -> None:
+def release(array: Any) -> None:
     """Let go of the pages of a file-backed memory map that were read or written so far; their content stays.
 
     Anything else, a private (copy-on-write) map too, is left as it is.
@@ -46,7 +46,7 @@ def _shared_map(array: NDArray[Any]) -> mmap.mmap | None:
 
 
 def default_budget() -> float:
-    """The memory that hop features may take, in MiB: 40 % of what the machine, or its container, has left.
+    """The memory that hop features may take, in MiB: a quarter of what the machine, or its container, has left.
 
     Example:
         >>> default_budget() > 0

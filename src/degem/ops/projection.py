@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from degem.ops.features import Features
+from degem.ops.mapped import release
 
 MAX_ROWS = 50_000
 
@@ -21,7 +22,9 @@ def sample_rows(features: Features, seed: int) -> Features:
     rows = features.shape[0]
     if rows <= MAX_ROWS:
         return features
-    return features[np.sort(np.random.default_rng(seed).choice(rows, MAX_ROWS, replace=False))]
+    some = features[np.sort(np.random.default_rng(seed).choice(rows, MAX_ROWS, replace=False))]
+    release(features)
+    return some
 
 
 def fit_projection(

@@ -78,7 +78,7 @@ class DeGEM(Detector):
         density_dim: Staged: leading directions in which hop densities are taken.
         num_head_steps: Staged: training steps of the energy head.
         term_weights: Staged: what each energy weighs on heterophilic and on homophilic graphs.
-        memory_budget: Staged: MiB that hop features may take in memory; default: 40 % of what is free.
+        memory_budget: Staged: MiB that hop features may take in memory; default: a quarter of what is free.
         multi_hop: Recurrent: the multi-hop encoder (MH); else one graph convolution.
         linear_hops: Recurrent: the paper's linear encoder instead of normalised ReLU hops.
         contrast: Recurrent: the contrastive loss of the encoder.

@@ -7,13 +7,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 
 from degem.detectors.degem.staged_model import HopBatch
 from degem.graph import Graph
-from degem.ops.features import row_normalize
+from degem.ops.features import Features, inverse, row_norms, scale_rows
 from degem.ops.hop_store import HopSource, HopStore
 from degem.ops.mapped import release
 
@@ -46,18 +45,21 @@ class HopInputs:
         device: str,
         memory_budget: float | None,
     ) -> None:
-        self.graph, self.projection, self.normalize, self.device = graph, projection, normalize, device
-        self.degrees = graph.degrees.astype(np.float32)
-        self.lengths = np.empty(graph.num_nodes, dtype=np.float32)
+        self.graph, self.projection, self.device = graph, projection, device
+        self.degrees = np.diff(graph.adjacency.indptr).astype(np.float32)
+        self.scale, self.lengths = np.ones((2, graph.num_nodes), dtype=np.float32)
         width = projection.shape[1]
         small = 4 * width * graph.num_nodes <= KEPT_BYTES
         kept = np.empty((graph.num_nodes, width), dtype=np.float32) if small else None
         for start in range(0, graph.num_nodes, BLOCK):
             rows = slice(start, start + BLOCK)
-            scaled = self.scaled(rows)
-            self.lengths[rows] = np.sqrt(np.asarray((scaled * scaled).sum(axis=1)).reshape(-1))
+            sums, lengths = row_norms(self._rows(rows))
+            if normalize:
+                self.scale[rows] = inverse(sums)
+            self.lengths[rows] = lengths * self.scale[rows]
             if kept is not None:
-                kept[rows] = scaled @ projection
+                kept[rows] = self._projected(rows, slice(None))
+            release(graph.features)
         self.source = HopSource(
             graph.adjacency,
             self._projected if kept is None else lambda rows, columns: kept[rows, columns],
@@ -106,11 +108,13 @@ class HopInputs:
 
     def scaled(self, rows: slice) -> Any:
         """Some rows of the features, scaled: an array, or a CSR matrix where they are sparse."""
-        features = self.graph.features[rows]
-        scaled = row_normalize(features) if self.normalize else features.copy()
-        if not sp.issparse(features):
-            release(features)
+        scaled = scale_rows(self._rows(rows), self.scale[rows])
+        release(self.graph.features)
         return scaled
+
+    def _rows(self, rows: slice) -> Features:
+        everything = rows.start == 0 and rows.stop >= self.num_nodes
+        return self.graph.features if everything else self.graph.features[rows]  # SciPy copies what it slices
 
     def _on_device(
         self, hops: NDArray[np.float32], lengths: NDArray[np.float32], degrees: NDArray[np.float32]

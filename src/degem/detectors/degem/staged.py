@@ -89,7 +89,13 @@ class Staged:
             model.length_std.copy_(log_lengths.std(dim=0, correction=0) + 1e-3)
             model.homophily.fill_(self._homophily(graph, pool))
             means = class_hop_means(
-                graph.adjacency, inputs.scaled, graph.labels, training.nodes, model.hops[-1], settings.self_weight
+                graph.adjacency,
+                inputs.scaled,
+                graph.labels,
+                training.nodes,
+                model.hops[-1],
+                settings.self_weight,
+                inputs.source.budget_bytes,
             )
             model.hop_means.copy_(torch.from_numpy(means))
         history = self._train_encoder(inputs, pool, training.checkpoints, on_progress)
