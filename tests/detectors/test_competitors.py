@@ -190,7 +190,14 @@ def test_gpn_is_diffused_class_evidence(graph: Graph) -> None:
     diffused = own
     for _ in range(10):
         diffused = 0.9 * a @ diffused + 0.1 * own
-    np.testing.assert_allclose(detector.decision_function(graph), -np.log(diffused.sum(axis=1)), rtol=1e-4, atol=1e-3)
+    expected = {
+        "evidence": -np.log(diffused.sum(axis=1)),
+        "own evidence": -np.log(own.sum(axis=1)),
+        "probability": 1 - (1 + diffused).max(axis=1) / (1 + diffused).sum(axis=1),
+    }
+    for score, values in expected.items():
+        detector.set_params(score=score)
+        np.testing.assert_allclose(detector.decision_function(graph), values, rtol=1e-4, atol=1e-3)
 
 
 def test_oodgat_is_the_mean_attention(graph: Graph) -> None:
