@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from degem.ops.hop_store import BLOCK, HopSource
-from degem.ops.propagation import propagate
+from degem.ops.propagation import average, root_degrees
 
 
 def hop_rows(
@@ -86,25 +86,28 @@ def class_hop_means(
         classes = np.zeros(len(nodes), dtype=np.int64)
     nodes, classes = nodes[classes >= 0], classes[classes >= 0]
     share = np.zeros((adjacency.shape[0], classes.max() + 1), dtype=np.float32)
-    share[nodes, classes] = (1 / np.bincount(classes))[classes]
+    root = root_degrees(adjacency)
+    share[nodes, classes] = (1 / np.bincount(classes))[classes] / root[nodes, 0]
     at_once = max(budget_bytes // share.nbytes - 1, 1)
     shares: list[NDArray[np.float32]] = []
     means: list[NDArray[np.float32]] = []
     for hop in range(num_hops + 1):
-        share = propagate(adjacency, share, self_weight=self_weight) if hop else share
+        share = average(adjacency, share, self_weight=self_weight) if hop else share
         shares.append(share)
         if len(shares) == at_once or hop == num_hops:
-            means.extend(_weighted_sums(rows_of, shares))
+            means.extend(_weighted_sums(rows_of, shares, root))
             shares.clear()
     return np.stack(means)
 
 
 def _weighted_sums(
-    rows_of: Callable[[slice], NDArray[np.float32] | sp.csr_array], weights: list[NDArray[np.float32]]
+    rows_of: Callable[[slice], NDArray[np.float32] | sp.csr_array],
+    weights: list[NDArray[np.float32]],
+    root: NDArray[np.float32],
 ) -> list[NDArray[np.float32]]:
-    """The sums of rows by each of some weights (n, C), from one pass over the rows: arrays of shape (C, d₀)."""
+    """The sums of rows by each of some weights (n, C) times the root, from one pass: arrays of shape (C, d₀)."""
     spans = (slice(start, start + BLOCK) for start in range(0, len(weights[0]), BLOCK))
-    total = sum(_dense(rows_of(rows).T @ np.hstack([each[rows] for each in weights])) for rows in spans)
+    total = sum(_dense(rows_of(rows).T @ (np.hstack([each[rows] for each in weights]) * root[rows])) for rows in spans)
     return np.split(np.asarray(total).T, len(weights))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,14 +12,16 @@ from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
+import torch
 from numpy.typing import NDArray
 
-from degem.ops.mapped import default_budget, release
-from degem.ops.propagation import propagate
+from degem.ops.mapped import default_budget, prefetch, release
+from degem.ops.propagation import average, root_degrees
 from degem.training import Progress, report
 
 BLOCK, FEW = 1 << 16, 1 << 10
 LITTLE = 1 << 26  # bytes that fit any machine: it is not asked
+LINE = 16  # numbers that the processor takes from memory at once
 
 
 @dataclass(frozen=True)
@@ -62,7 +65,9 @@ class HopSource:
     def columns_at_once(self) -> int:
         """How many columns are propagated together: two arrays of them fit the budget."""
         most = max(1, min(self.width, int(self.budget_bytes // (8 * self.num_nodes))))
-        return math.ceil(self.width / math.ceil(self.width / most))
+        even = math.ceil(self.width / math.ceil(self.width / most))
+        whole_lines = LINE * math.ceil(even / LINE)
+        return whole_lines if whole_lines <= most else even
 
     def fits(self, num_bytes: int) -> bool:
         """Whether an array fits the budget."""
@@ -76,32 +81,42 @@ class HopSource:
             permutation: If given, the rows of :math:`X^{(0)}` are reordered by it first: a corrupted graph.
         """
         found = np.empty((len(self.hops), len(nodes), self.width), dtype=np.float32)
-        for place, columns, values in self.walk(permutation):
-            found[place, :, columns] = values[nodes]
+        root = root_degrees(self.adjacency)
+        for place, columns, values in self.walk(root, permutation):
+            found[place, :, columns] = values[nodes] * root[nodes]
         return found
 
     def walk(
-        self, permutation: NDArray[np.int64] | None = None, *, into: NDArray[np.float32] | None = None
+        self,
+        root: NDArray[np.float32],
+        permutation: NDArray[np.int64] | None = None,
+        *,
+        into: NDArray[np.float32] | None = None,
     ) -> Iterator[tuple[int, slice, NDArray[np.float32]]]:
-        """Every wanted hop, as many columns at a time as the budget allows: place of the hop, columns, their values.
+        r"""Every wanted hop, as many columns at a time as the budget allows: place of the hop, columns, their values.
 
-        The values, of shape (n, columns), are overwritten by the next ones.
+        The values, of shape (n, columns), are :math:`D^{-1/2} X^{(\ell)}`, and are overwritten by the next ones.
 
         Arguments:
+            root: The roots of the degrees, see :func:`~degem.ops.propagation.root_degrees`.
             permutation: See :meth:`sample`.
             into: An array in memory of shape (hops, n, r), where all columns of the wanted hops are written and stay.
         """
         parts = list(_spans(self.width, self.columns_at_once if into is None else self.width))
         homes = {} if into is None else dict(zip(self.hops, into, strict=True))
         for index, columns in enumerate(parts):
-            for hop, values in self._walk_columns(columns, permutation, homes):
+            for hop, values in self._walk_columns(columns, root, permutation, homes):
                 done, total = index * self.hops[-1] + hop, len(parts) * self.hops[-1]
                 report(Progress("propagate", done, total, rows=done * self.num_nodes))
                 if hop in self.hops:
                     yield self.hops.index(hop), columns, values
 
     def _walk_columns(
-        self, columns: slice, permutation: NDArray[np.int64] | None, homes: Mapping[int, NDArray[np.float32]]
+        self,
+        columns: slice,
+        root: NDArray[np.float32],
+        permutation: NDArray[np.int64] | None,
+        homes: Mapping[int, NDArray[np.float32]],
     ) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """Every hop of some columns, wanted or not: in its home, or in one of two arrays in turn."""
         spare: list[NDArray[np.float32]] = []
@@ -119,10 +134,11 @@ class HopSource:
             np.take(current, permutation, axis=0, out=permuted, mode="clip")  # the default mode makes a copy
             spare.append(current)
             current = permuted
+        current /= root
         yield 0, current
         for hop in range(1, self.hops[-1] + 1):
             target = room(hop)
-            propagate(self.adjacency, current, self_weight=self.self_weight, out=target)
+            average(self.adjacency, current, self_weight=self.self_weight, out=target)
             if hop - 1 not in homes:
                 spare.append(current)
             current = target
@@ -155,8 +171,10 @@ class HopStore:
             self._write(source)
         else:
             self._parts.append(np.empty(self.shape, dtype=np.float32))
-            for _ in source.walk(into=self._parts[0]):
+            root = root_degrees(source.adjacency)
+            for _ in source.walk(root, into=self._parts[0]):
                 pass
+            torch.from_numpy(self._parts[0]).mul_(torch.from_numpy(root))  # on every thread
 
     def rows(self, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
         """Hop features of some nodes, of shape (hops, len(nodes), r)."""
@@ -171,6 +189,9 @@ class HopStore:
         From memory the array is a view.
         """
         for rows in _spans(self.shape[1], block_rows):
+            for part in self._parts if self.on_disk else ():
+                for hop in part:
+                    prefetch(hop[rows.stop : rows.stop + block_rows])
             yield rows.start, self._joined(rows)
             report(Progress("score", rows.stop, self.shape[1], rows=rows.stop))
 
@@ -180,12 +201,14 @@ class HopStore:
 
     def _write(self, source: HopSource) -> None:
         """Columns that are propagated together have a file of their own: it is then written from start to end."""
-        for place, columns, values in source.walk():
-            if place == 0:
-                self._parts.append(_nameless_map((*self.shape[:2], columns.stop - columns.start)))
-            for rows in _spans(source.num_nodes, BLOCK):
-                self._parts[-1][place, rows] = values[rows]
-                release(self._parts[-1])
+        root = root_degrees(source.adjacency)
+        for _, hops in itertools.groupby(source.walk(root), key=lambda found: found[1].start):
+            with tempfile.TemporaryFile(prefix="degem-hops-") as file:  # without a name: it lives as long as its map
+                for _, _, values in hops:
+                    for rows in _spans(source.num_nodes, BLOCK):
+                        (values[rows] * root[rows]).tofile(file)
+                shape = (*self.shape[:2], values.shape[1])
+                self._parts.append(np.memmap(file, dtype=np.float32, mode="r", shape=shape))
 
     def _joined(self, rows: NDArray[np.int64] | slice) -> NDArray[np.float32]:
         if not self.on_disk:
@@ -207,9 +230,3 @@ class HopStore:
 def _spans(num_rows: int, block_rows: int) -> Iterator[slice]:
     for start in range(0, num_rows, block_rows):
         yield slice(start, min(start + block_rows, num_rows))
-
-
-def _nameless_map(shape: tuple[int, int, int]) -> NDArray[np.float32]:
-    """A memory map of a file without a name, which lives as long as the map."""
-    with tempfile.TemporaryFile(prefix="degem-hops-") as file:
-        return np.memmap(file, dtype=np.float32, mode="w+", shape=shape)

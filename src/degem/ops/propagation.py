@@ -88,14 +88,53 @@ def smooth_over_neighbours(
     """
     if weight == 0:
         return values
-    degrees = np.diff(adjacency.indptr)[:, None]
-    root = np.sqrt(np.maximum(degrees, 1, dtype=np.float32))
-    smooth = np.ascontiguousarray(values * root, dtype=np.float32)  # D⁻¹A = D^-½ (D^-½ A D^-½) D^½
+    smooth = np.ascontiguousarray(values, dtype=np.float32)
     for _ in range(num_steps):
-        smooth = propagate(adjacency, smooth, self_weight=(1 - weight) / weight)
-        smooth *= np.float32(weight)
-    smooth /= root
-    return np.where(degrees > 0, smooth, values)
+        smooth = average(adjacency, smooth, self_weight=1 - weight, weight=weight)
+    alone = np.diff(adjacency.indptr) == 0
+    smooth[alone] = values[alone]
+    return smooth
+
+
+def average(
+    adjacency: sp.csr_array,
+    values: NDArray[np.float32],
+    *,
+    self_weight: float,
+    weight: float = 1.0,
+    out: NDArray[np.float32] | None = None,
+) -> NDArray[np.float32]:
+    r"""One step :math:`v \mapsto \beta v + w\,D^{-1} A v`; isolated nodes get :math:`\beta v`.
+
+    It looks at neighbours' values alone. As :math:`S = D^{1/2} (\beta I + D^{-1} A) D^{-1/2}`, a walk of many hops does
+    without each neighbour's degree, for which :func:`propagate` goes to memory: see :func:`root_degrees`.
+
+    Arguments:
+        adjacency: The adjacency :math:`A`.
+        values: Node values :math:`v` of shape (n, columns), C-contiguous.
+        self_weight: The weight :math:`\beta` of the node itself.
+        weight: The weight :math:`w` of the neighbours.
+        out: Where to write, if not into a new array.
+
+    Example:
+        >>> path = sp.csr_array(np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=np.float32))
+        >>> average(path, np.array([[1.0], [4.0], [5.0]], dtype=np.float32), self_weight=0.0).ravel()
+        array([4., 3., 4.], dtype=float32)
+    """
+    out = np.empty_like(values) if out is None else out
+    match_threads()
+    _average(adjacency.indptr, adjacency.indices, np.float32(self_weight), np.float32(weight), values, out)
+    return out
+
+
+def root_degrees(adjacency: sp.csr_array) -> NDArray[np.float32]:
+    r"""The diagonal of :math:`D^{1/2}`, of shape (n, 1), with 1 for isolated nodes.
+
+    Example:
+        >>> root_degrees(sp.csr_array(np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=np.float32))).ravel()
+        array([1.       , 1.4142135, 1.       ], dtype=float32)
+    """
+    return np.sqrt(np.maximum(np.diff(adjacency.indptr), 1).astype(np.float32))[:, None]
 
 
 def match_threads() -> None:
@@ -134,4 +173,24 @@ def _weighted_sum(indptr: Any, indices: Any, scale: Any, self_weight: Any, x: An
             p = scale[row] * scale[i]
             for c in range(width):
                 out[row, c] += p * x[i, c]
+            entry += 1
+
+
+@numba.njit(parallel=True, cache=True, fastmath=True)
+def _average(indptr: Any, indices: Any, self_weight: Any, weight: Any, x: Any, out: Any) -> None:
+    width = x.shape[1]
+    for row in numba.prange(x.shape[0]):
+        for c in range(width):
+            out[row, c] = self_weight * x[row, c]
+        entry, end = indptr[row], indptr[row + 1]
+        share = weight / np.float32(max(end - entry, 1))
+        while entry + 3 < end:
+            i, j, k, m = indices[entry], indices[entry + 1], indices[entry + 2], indices[entry + 3]
+            for c in range(width):
+                out[row, c] += share * ((x[i, c] + x[j, c]) + (x[k, c] + x[m, c]))
+            entry += 4
+        while entry < end:
+            i = indices[entry]
+            for c in range(width):
+                out[row, c] += share * x[i, c]
             entry += 1
