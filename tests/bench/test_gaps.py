@@ -57,7 +57,7 @@ def test_near_cells_are_no_gaps_and_a_reversed_sign_is_turned_over_first() -> No
     assert wide_gaps(MAIN, OTHER, [row("energy", 0, printed("energy") - 4)]) == []
     assert wide_gaps(MAIN, OTHER, [row("odin", 0, 100 - printed("odin") - 4)]) == []
     (gap,) = wide_gaps(MAIN, OTHER, [row("odin", 0, printed("odin"))])
-    assert "published sign turned over" in gap.other_causes
+    assert any("sign turned over" in cause for cause in gap.other_causes)
     (gap,) = wide_gaps(MAIN, OTHER, [row("msp", 0, 50.0, dataset="chameleon")])
     assert gap.other_causes == ("one-way edges",)
     assert gaps_section([]) == []

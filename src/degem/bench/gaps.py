@@ -51,7 +51,7 @@ class Gap:
         """What else is known to differ in this cell."""
         known = []
         if self.entry.row in REVERSED:
-            known.append("published sign turned over")
+            known.append("published sign turned over, the epoch chosen under it")
         if self.entry.dataset in HETEROPHILIC and self.entry.row != "degem":
             known.append("one-way edges")
         if self.entry.dataset == "twitch":
@@ -119,7 +119,7 @@ def gaps_section(gaps: Iterable[Gap]) -> list[str]:
         )
         near = sum(abs(gap.left) <= WIDE for gap in known)
         lines += [
-            f"On the {len(known)} cells with oracle rows the gap is {before:.1f} points on average, and {after:.1f} are left;",
+            f"On the {len(known)} cells with oracle rows the gap is {before:.1f} points on average, the rest {after:.1f};",
             f"{near} of these cells come within {WIDE:g} points.",
             "",
         ]
