@@ -189,7 +189,7 @@ def page(rows: pd.DataFrame) -> str:
         "",
         "Written by `python scripts/directed_edges.py page`; the script's head says how its rows were made. AUROC /",
         "accuracy on ID test nodes, in percent, at the epoch that is best on the test nodes; in brackets the AUROC of",
-        f"the last epoch. Means over {rows.seed.nunique()} seeds. `gpn-diffusion`, without a network, stands beside GPN.",
+        f"the last epoch. Means over {rows.seed.nunique()} seeds. `gpn-diffusion` (no network) stands beside GPN.",
         "",
         "| dataset | shift | method | published | stored, one-way edges | symmetric edges |",
         "|---|---|---|---:|---:|---:|",

@@ -119,8 +119,8 @@ def gaps_section(gaps: Iterable[Gap]) -> list[str]:
         )
         near = sum(abs(gap.left) <= WIDE for gap in known)
         lines += [
-            f"On the {len(known)} cells with oracle rows the mean gap is {before:.1f} points and the mean rest {after:.1f};",
-            f"{near} of these cells come within {WIDE:g} points.",
+            f"On the {len(known)} cells with oracle rows the mean gap is {before:.1f} points and the mean rest "
+            f"{after:.1f}; {near} of these cells come within {WIDE:g} points.",
             "",
         ]
     lines += [
