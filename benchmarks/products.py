@@ -10,8 +10,8 @@ import torch
 
 from degem import DeGEM, Graph
 from degem.detectors.degem.staged import CLASS_STEPS, SCORE_STEPS, Staged
-from degem.detectors.degem.terms import SMOOTHED
-from degem.ops.propagation import propagate
+from degem.detectors.degem.terms import SMOOTHED, TERMS
+from degem.ops.propagation import average
 
 
 def bare_products(detector: DeGEM, graph: Graph) -> Callable[[], None]:
@@ -19,19 +19,17 @@ def bare_products(detector: DeGEM, graph: Graph) -> Callable[[], None]:
     way = detector.way_
     if not isinstance(way, Staged):
         raise TypeError("the products of the staged training only")
-    model, num_nodes = way.module, graph.num_nodes
+    model, encoder, energy = way.module, way.module.encoder, way.module.latent_energy
+    num_nodes, num_classes, rank = graph.num_nodes, len(detector.classes_), model.density_rank
     projection = model.projection.numpy()
-    hop, spare = (np.empty((num_nodes, projection.shape[1]), dtype=np.float32) for _ in range(2))
-    wanted = np.random.default_rng(0).standard_normal((len(model.hops), *hop.shape), dtype=np.float32)
-    encoder, hops = model.encoder, torch.from_numpy(wanted)
-    active = torch.randn(num_nodes, encoder.fuse.in_features)
-    flat, latents = (
-        torch.randn(num_nodes, len(model.hops) * hop.shape[1]),
-        torch.randn(num_nodes, len(model.latent_mean)),
-    )
-    narrow = torch.randn(num_nodes, model.density_rank)
-    energies = np.random.default_rng(1).standard_normal((num_nodes, int(SMOOTHED.sum())), dtype=np.float32)
-    classes = np.random.default_rng(1).standard_normal((num_nodes, len(detector.classes_)), dtype=np.float32)
+    hop, spare = (np.ones((num_nodes, projection.shape[1]), dtype=np.float32) for _ in range(2))
+    hops = torch.randn(len(model.hops), *hop.shape)
+    columns = encoder.hop_weight.shape[2] + num_classes
+    by_hop = torch.randn(len(model.hops), hop.shape[1], columns + -columns % 8)  # of the encoder and of the probe
+    lengths, active = (torch.randn(num_nodes, layer.in_features) for layer in (encoder.lengths, encoder.fuse))
+    latents, hidden = (torch.randn(num_nodes, size) for size in (len(model.latent_mean), len(energy.slope)))
+    narrow, terms, weights = torch.randn(num_nodes, rank), torch.randn(num_nodes, len(TERMS)), torch.randn(len(TERMS))
+    energies, classes = (np.ones((num_nodes, size), np.float32) for size in (int(SMOOTHED.sum()), num_classes))
     smoothed = float(model.homophily) > 0
 
     @torch.no_grad()
@@ -39,22 +37,26 @@ def bare_products(detector: DeGEM, graph: Graph) -> Callable[[], None]:
         features: sp.csr_array | np.ndarray = graph.features
         features @ projection
         for _ in range(model.hops[-1]):
-            propagate(graph.adjacency, hop, out=spare)
-        torch.bmm(hops, encoder.hop_weight)
+            average(graph.adjacency, hop, self_weight=0.0, out=spare)
+        torch.bmm(hops, by_hop)
+        encoder.lengths(lengths)
         encoder.fuse(active)
-        latents @ model.latent_energy.whitening
-        latents @ model.latent_energy.centres.T
-        if model.latent_energy.hidden is not None:
-            model.latent_energy.hidden(latents)
-        for _ in range(3):
+        latents @ model.critic_direction
+        latents @ energy.whitening
+        latents @ energy.centres.T
+        if energy.hidden is not None:
+            energy.hidden(latents)
+            hidden @ energy.slope
+        for _ in range(len(model.density_hops)):
             narrow @ model.own_energy.whitening
-        if model.classifier is not None and model.probe is not None:
+            narrow @ model.own_energy.centres.T
+        if model.classifier is not None:
             model.classifier(latents)
-            model.probe(flat)
+        terms @ weights
         if smoothed:
             for _ in range(SCORE_STEPS):
-                propagate(graph.adjacency, energies)
+                average(graph.adjacency, energies, self_weight=0.5)
             for _ in range(CLASS_STEPS):
-                propagate(graph.adjacency, classes)
+                average(graph.adjacency, classes, self_weight=0.5)
 
     return products

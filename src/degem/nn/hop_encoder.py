@@ -6,6 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from degem.ops.unit_relu import unit_relu
+
 GAIN, LEAK = 4.0, 0.1
 
 
@@ -41,10 +43,10 @@ class HopDirectionEncoder(nn.Module):
 
     def forward(self, directed: Tensor, lengths: Tensor) -> Tensor:
         """Latents (n, d) from hop directions times ``hop_weight`` (hops, n, d) and standardised log-lengths (n, e)."""
-        parts = torch.cat([directed + self.hop_bias, self.lengths(lengths)[None]])
+        parts = torch.cat([directed, self.lengths(lengths)[None]])
         dropout = self.dropout if self.training else 0.0
-        active = F.relu(F.normalize(parts, dim=2))
+        active = unit_relu(parts, F.pad(self.hop_bias, (0, 0, 0, 0, 0, 1)), 0.0)
         if dropout:  # a mask drawn this way takes a third of the time of F.dropout's
-            active = active * torch.rand_like(active).ge_(dropout)
+            active = active * torch.rand_like(parts).ge_(dropout).transpose(0, 1).flatten(1)
         weight = GAIN / (1 - dropout) * self.fuse.weight  # scaling the weight is cheaper than scaling its input
-        return F.leaky_relu(F.linear(active.transpose(0, 1).flatten(1), weight, self.fuse.bias), LEAK)
+        return F.leaky_relu(F.linear(active, weight, self.fuse.bias), LEAK)

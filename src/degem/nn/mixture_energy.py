@@ -53,7 +53,9 @@ class MixtureEnergy(nn.Module):
 
     def base(self, u: Tensor) -> Tensor:
         """The energy of the mixture, of whitened points."""
-        return u.square().sum(dim=1) / 2 - torch.logsumexp(self._component_logits(u), dim=1)
+        logits = self._component_logits(u)
+        density = logits[:, 0] if logits.shape[1] == 1 else torch.logsumexp(logits, dim=1)
+        return u.square().sum(dim=1) / 2 - density
 
     def residual(self, u: Tensor) -> Tensor:
         """The trained part :math:`f` of whitened points."""

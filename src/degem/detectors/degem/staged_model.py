@@ -144,8 +144,10 @@ class StagedModel(nn.Module):
             directed, probe_logits = torch.bmm(batch.hops, self.encoder.hop_weight) * shrinkage, None
         else:  # the hops are read once for both
             by_hop = self.probe.weight.T.view(len(self.hops), batch.hops.shape[2], -1)
-            joint = torch.bmm(batch.hops, torch.cat([self.encoder.hop_weight, by_hop], dim=2)) * shrinkage
-            directed, for_probe = joint.split([self.encoder.hop_weight.shape[2], by_hop.shape[2]], dim=2)
+            both = torch.cat([self.encoder.hop_weight, by_hop], dim=2)
+            whole = F.pad(both, (0, -both.shape[2] % 8))  # products of odd widths take up to half as long again
+            joint = torch.bmm(batch.hops, whole) * shrinkage
+            directed, for_probe, _ = joint.tensor_split([self.encoder.hop_weight.shape[2], both.shape[2]], dim=2)
             probe_logits = for_probe.sum(dim=0) + self.probe.bias
         return Latent(batch.hops, shrinkage, log_lengths, self.encoder(directed, standard), probe_logits)
 
