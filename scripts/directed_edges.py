@@ -1,211 +1,193 @@
 """Do the published figures on heterophilic graphs come from directed edges?
 
 Chameleon, Actor and Cornell are stored with one-way links, and their loaders hand them out so; the random graph of the
-structure shift is symmetric. This script trains the GCN of GNNSafe's benchmark (batch norm, weight decay 0.01, no
-dropout; Mahalanobis: step 0.001, no decay) on the stored edges and on symmetric ones, chooses the epoch on the test
-nodes as the paper does, and writes both beside the published figures:
+structure shift is symmetric. This script runs the detectors at the settings of GNNSafe's benchmark (table
+``gnnsafe-settings``) on the stored edges and on symmetric ones, chooses the epoch on the test nodes as the paper does,
+and writes both beside the published figures:
 
-    python scripts/directed_edges.py run benchmarks/results/bench/directed-edges.csv
+    python scripts/directed_edges.py run benchmarks/results/bench/directed-edges.csv --datasets cornell,chameleon
     python scripts/directed_edges.py page benchmarks/results/bench/directed-edges.csv docs/directed-edges.md
 
-All is as in the benchmark's program, its faults included: a node that nobody links to has its energy halved at each
-step of GNNSafe's propagation, and Mahalanobis takes a large distance for in-distribution. ``gpn-diffusion`` is GPN's
+``degem bench docs`` reads the rows too. On Cora and Amazon-Photo, stored symmetric, only the faults below differ.
+Three faults of the benchmark's program are kept here, and here alone: a node that nobody links to has its energy halved
+at each step of GNNSafe's propagation, and ODIN and Mahalanobis have their sign turned over. ``gpn-diffusion`` is GPN's
 diffusion of one unit of evidence from every node: what it makes of the edges alone, without any network.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import copy
+import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, ClassVar
+from unittest import mock
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 import torch
-from torch import Tensor, nn
-from torch.nn import functional
-from torch_geometric.nn import GCNConv
-from torch_geometric.nn.conv.gcn_conv import gcn_norm
-from torch_geometric.utils import coalesce, scatter, to_undirected
+from numpy.typing import NDArray
+from torch import Tensor
 
 from degem.bench.paper import Cell, published
-from degem.data.datasets import load_dataset
+from degem.bench.protocols import run, scenario_settings
+from degem.bench.specs import Variant, read_spec
+from degem.data.datasets import describe, load_dataset
 from degem.data.locations import data_root
+from degem.data.splits import Masks, random_split
+from degem.detectors import gnnsafe, gnnsafe_pp
+from degem.detectors.backbone import Layers
+from degem.detectors.mahalanobis import Mahalanobis
+from degem.detectors.odin import ODIN
+from degem.graph import Graph
 from degem.metrics import paper_metrics
-from degem.seeding import seeded
-from degem.shifts.structure import BETWEEN, WITHIN, block_model
+from degem.nn import encoders_gnn, posterior
+from degem.ops.adjacency import gcn_adjacency
+from degem.shifts import Scenario
+from degem.shifts.assembly import label_leave_out, manipulation
+from degem.shifts.base import normalized
+from degem.shifts.label import label_parts
 
 RAW = {"cornell": "WebKB/cornell/raw", "chameleon": "WikipediaNetwork/chameleon/geom_gcn/raw", "actor": "Actor/raw"}
-CUT_CLASS = 1  # ID: labels above; OOD: labels below
-EPOCHS, LOOK_EVERY, HIDDEN = 200, 2, 64
-SETTINGS = {"logits": (0.01, 0.01), "distance": (0.001, 0.0)}  # Adam's step size and weight decay
+COLUMNS = ["dataset", "shift", "method", "edges", "seed", "auroc", "acc"]
 
 
-@dataclass(frozen=True)
-class Wired:
-    """A graph as a GCN of torch-geometric reads it: messages go along the columns of ``edges``."""
+class PrintedMahalanobis(Mahalanobis):
+    """The sign of the benchmark's program: a large distance is in-distribution."""
 
-    x: Tensor
-    edges: Tensor
-    looped: tuple[Tensor, Tensor]
+    name: ClassVar[str] = "mahalanobis-as-printed"
 
-    @classmethod
-    def of(cls, x: Tensor, edges: Tensor) -> Wired:
-        """The graph of these features and edges."""
-        return cls(x, edges, gcn_norm(edges, num_nodes=len(x)))
+    def _score_layers(self, layers: Layers, graph: Graph) -> NDArray[np.floating[Any]]:
+        return -super()._score_layers(layers, graph)
 
 
-class Net(nn.Module):
-    """The benchmark's GCN."""
+class PrintedODIN(ODIN):
+    """The sign of the benchmark's program: a large softmax is out-of-distribution."""
 
-    def __init__(self, num_features: int, num_classes: int) -> None:
-        super().__init__()
-        self.first = GCNConv(num_features, HIDDEN, normalize=False)
-        self.norm = nn.BatchNorm1d(HIDDEN)
-        self.second = GCNConv(HIDDEN, num_classes, normalize=False)
+    name: ClassVar[str] = "odin-as-printed"
 
-    def forward(self, graph: Wired) -> tuple[Tensor, Tensor]:
-        """The hidden layer and the logits."""
-        hidden = torch.relu(self.norm(self.first(graph.x, *graph.looped)))
-        return hidden, self.second(hidden, *graph.looped)
+    def _score_layers(self, layers: Layers, graph: Graph) -> NDArray[np.floating[Any]]:
+        return -super()._score_layers(layers, graph)
 
 
-def stored_edges(dataset: str) -> Tensor:
-    """The edges as the raw file has them."""
-    table = np.loadtxt(data_root() / RAW[dataset] / "out1_graph_edges.txt", skiprows=1, dtype=np.int64)
-    edges: Tensor = coalesce(torch.from_numpy(table.T.copy()))
-    return edges
-
-
-def random_graph(x: Tensor, num_edges: int, num_classes: int, seed: int) -> Wired:
-    """The structure shift: a block model as dense as the stored edges."""
-    n = len(x)
-    density, size = num_edges / (n * (n - 1)), n // num_classes
-    sizes = np.full(num_classes, size)
-    sizes[-1] += n - size * num_classes
-    drawn = block_model(sizes, WITHIN * density, BETWEEN * density, np.random.default_rng(seed))
-    return Wired.of(x, torch.from_numpy(np.stack(drawn.nonzero())))
-
-
-def scores(kind: str, net: Net, graph: Wired, reference: Wired, train: Tensor, y: Tensor) -> dict[str, Tensor]:
-    """Of every node, higher for more in-distribution, as the benchmark's program has it."""
-    hidden, logits = net(graph)
-    if kind == "distance":
-        known, labels = net(reference)[0][train].double(), y[train]
-        means = torch.stack([known[labels == label].mean(dim=0) for label in labels.unique()])
-        centred = known - means[torch.searchsorted(labels.unique(), labels)]
-        precision = torch.linalg.pinv(centred.T @ centred / len(centred), hermitian=True)
-        away = hidden.double() - means[:, None]
-        return {"mahalanobis": ((away @ precision) * away).sum(dim=2).amin(dim=0)}
-    energy = logits.logsumexp(dim=1)
-    return {"msp": logits.softmax(dim=1).amax(dim=1), "energy": energy, "gnnsafe": propagated(energy, graph.edges)}
-
-
-def propagated(energy: Tensor, edges: Tensor) -> Tensor:
-    """GNNSafe's two steps; a node without an incoming edge has nothing to average and keeps half."""
-    source, target = edges
-    for _ in range(2):
-        energy = 0.5 * energy + 0.5 * scatter(energy[source], target, dim_size=len(energy), reduce="mean")
+def halving_propagation(energy: Tensor, adjacency: Tensor, *, num_steps: int, self_weight: float) -> Tensor:
+    """GNNSafe's propagation in its program: a node without an incoming edge averages over nothing, which is zero."""
+    degrees = adjacency.crow_indices().diff().clamp(min=1).to(energy.dtype)
+    for _ in range(num_steps):
+        mean = (adjacency @ energy[:, None])[:, 0] / degrees
+        energy = self_weight * energy + (1 - self_weight) * mean
     return energy
 
 
-def diffused_ones(graph: Wired) -> Tensor:
+@contextlib.contextmanager
+def as_in_the_benchmark() -> Iterator[None]:
+    """Products with matrices that need not be symmetric, and GNNSafe's propagation as it was run."""
+    with (
+        mock.patch.object(encoders_gnn, "symmetric_product", torch.sparse.mm),
+        mock.patch.object(posterior, "symmetric_product", torch.sparse.mm),
+        mock.patch.object(gnnsafe, "propagate_energy", halving_propagation),
+        mock.patch.object(gnnsafe_pp, "propagate_energy", halving_propagation),
+    ):
+        yield
+
+
+def rewired(graph: Graph, adjacency: sp.csr_array) -> Graph:
+    """The graph with these edges, which go from columns to rows; unlike any other Graph it need not be symmetric."""
+    changed = copy.copy(graph)
+    object.__setattr__(changed, "adjacency", adjacency)
+    return changed
+
+
+def stored_edges(dataset: str, num_nodes: int) -> sp.csr_array:
+    """The edges as the raw file has them, from columns to rows."""
+    table = np.loadtxt(data_root() / RAW[dataset] / "out1_graph_edges.txt", skiprows=1, dtype=np.int64)
+    source, target = table[table[:, 0] != table[:, 1]].T
+    found = sp.csr_array(sp.coo_array((np.ones(len(source)), (target, source)), shape=(num_nodes, num_nodes)))
+    found.data = np.ones(found.nnz, dtype=np.float32)
+    return found
+
+
+def scenario(dataset: str, shift: str, edges: str, seed: int) -> Scenario:
+    """The scenario that has this shift, on edges as they are stored or symmetric ones."""
+    graph = normalized(load_dataset(dataset))
+    if edges == "stored" and dataset in RAW:
+        graph = rewired(graph, stored_edges(dataset, graph.num_nodes))
+    settings, cut_class = scenario_settings("oracle", seed, 1.0), describe(dataset).cut_class
+    if shift != "label" or cut_class is None:
+        return manipulation(graph, split(graph, graph.labelled, seed), settings, dataset)
+    inside, _, _ = label_parts(graph.labels, cut_class)
+    return label_leave_out(graph, split(graph, inside, seed), cut_class, settings, dataset)
+
+
+def split(graph: Graph, inside: NDArray[np.bool_], seed: int) -> Masks:
+    """Cora's public split, of the others a random one."""
+    masks = {part: mask & inside for part, mask in graph.masks.items() if mask.ndim == 1}
+    return masks if len(masks) == 3 else random_split(inside, seed)
+
+
+def diffused_ones(graph: Graph) -> NDArray[np.float32]:
     """GPN's diffusion of one unit of evidence a node (10 steps, teleport probability 0.1)."""
-    (source, target), weight = graph.looped
-    spread = torch.ones(len(graph.x))
+    matrix = gcn_adjacency(graph.adjacency)
+    spread = torch.ones(graph.num_nodes, 1)
     for _ in range(10):
-        spread = 0.9 * scatter(spread[source] * weight, target, dim_size=len(spread)) + 0.1
-    return spread
+        spread = 0.9 * matrix @ spread + 0.1
+    return spread[:, 0].numpy()
 
 
-def auroc(inside: Tensor, outside: Tensor) -> float:
-    """In percent, of scores that are higher for in-distribution nodes."""
-    return paper_metrics(-inside.double().numpy(), -outside.double().numpy()).auroc
+def outcome(method: str, where: Scenario, shift: str, seed: int) -> tuple[float, float]:
+    """AUROC and accuracy of a method, as the paper would print them."""
+    if method == "gpn-diffusion":
+        inside, outside = where.id_test, where.ood[shift]
+        scores = [-diffused_ones(part.graph)[part.nodes] for part in (inside, outside)]
+        return paper_metrics(*scores).auroc, float("nan")
+    variant = next(variant for variant in read_spec("gnnsafe-settings").variants if variant.name == method)
+    if method in ("odin", "mahalanobis"):
+        variant = Variant(method, f"{method}-as-printed", variant.changes)
+    best = run("oracle", variant.detector(seed), where, [shift])[shift]
+    return best.metrics.auroc, best.acc
 
 
-def cells(dataset: str, kind: str, directed: bool, seed: int) -> Iterator[dict[str, object]]:
-    """The rows of one dataset, kind of edges and seed."""
-    data = load_dataset(dataset)
-    raw = data.features.toarray() if hasattr(data.features, "toarray") else data.features
-    x = functional.normalize(torch.tensor(np.asarray(raw, dtype=np.float32)), p=1)
-    y = torch.tensor(data.labels)
-    edges = stored_edges(dataset) if directed else to_undirected(stored_edges(dataset))
-    graph, everyone = Wired.of(x, edges), torch.arange(len(x))
-    with seeded(seed):
-        share = torch.rand(len(x), 1)
-        first, second = torch.randint(len(x), (2, len(x)))
-        mixed = share * x[first] + (1 - share) * x[second]
-        tasks = {
-            "structure": random_graph(x, edges.shape[1], data.num_classes, seed),
-            "feature": Wired.of(mixed, edges),
-        }
-        for known, outside in ((everyone, tasks), (everyone[y > CUT_CLASS], {"label": graph})):
-            order = known[torch.randperm(len(known))]
-            tenth = len(known) // 10
-            train, test = order[:tenth], order[2 * tenth :]
-            ood = everyone if outside is tasks else everyone[y < CUT_CLASS]
-            if kind == "logits":
-                for shift, other in outside.items():
-                    figure = auroc(diffused_ones(graph)[test], diffused_ones(other)[ood])
-                    yield {"method": "gpn-diffusion", "shift": shift, "auroc": figure}
-            for shift, best in trained(kind, graph, y, train, test, outside, ood).items():
-                yield from ({"method": method, "shift": shift, **row} for method, row in best.items())
+def rows(datasets: list[str], methods: list[str], kinds: list[str], seed: int) -> Iterator[dict[str, Any]]:
+    """One row a dataset, shift, method and kind of edges."""
+    for dataset, shift, edges in itertools.product(datasets, ("structure", "feature", "label"), kinds):
+        where = scenario(dataset, shift, edges, seed)
+        for method in methods:
+            with as_in_the_benchmark():
+                auroc, acc = outcome(method, where, shift, seed)
+            yield dict(zip(COLUMNS, (dataset, shift, method, edges, seed, round(auroc, 4), round(acc, 4)), strict=True))
 
 
-def trained(
-    kind: str, graph: Wired, y: Tensor, train: Tensor, test: Tensor, outside: dict[str, Wired], ood: Tensor
-) -> dict[str, dict[str, dict[str, float]]]:
-    """By shift and method: the epoch with the best test AUROC + test accuracy, and the last."""
-    net = Net(graph.x.shape[1], int(y.max()) + 1)
-    step_size, weight_decay = SETTINGS[kind]
-    optimiser = torch.optim.Adam(net.parameters(), lr=step_size, weight_decay=weight_decay)
-    best: dict[str, dict[str, dict[str, float]]] = {shift: {} for shift in outside}
-    for epoch in range(1, EPOCHS + 1):
-        net.train()
-        optimiser.zero_grad()
-        functional.cross_entropy(net(graph)[1][train], y[train]).backward()
-        optimiser.step()
-        if epoch % LOOK_EVERY:
-            continue
-        net.eval()
-        with torch.no_grad():
-            acc = 100 * float((net(graph)[1][test].argmax(dim=1) == y[test]).float().mean())
-            inside = scores(kind, net, graph, graph, train, y)
-            for shift, other in outside.items():
-                for method, values in scores(kind, net, other, graph, train, y).items():
-                    last = auroc(inside[method][test], values[ood])
-                    kept = best[shift].get(method)
-                    if kept is None or last + acc > kept["auroc"] + kept["acc"]:
-                        kept = {"auroc": last, "acc": acc, "epoch": epoch}
-                    best[shift][method] = {**kept, "last": last}
-    return best
-
-
-def page(rows: pd.DataFrame) -> str:
+def page(table: pd.DataFrame) -> str:
     """What the rows say, beside the published figures."""
     lines = [
         "# Directed edges",
         "",
         "Written by `python scripts/directed_edges.py page`; the script's head says how its rows were made. AUROC /",
-        "accuracy on ID test nodes, in percent, at the epoch that is best on the test nodes; in brackets the AUROC of",
-        f"the last epoch. Means over {rows.seed.nunique()} seeds. `gpn-diffusion` (no network) stands beside GPN.",
+        "accuracy on ID test nodes, in percent, at the epoch that is best on the test nodes.",
         "",
-        "| dataset | shift | method | published | stored, one-way edges | symmetric edges |",
+        "| dataset | shift | method | published | one-way edges, as stored | symmetric edges |",
         "|---|---|---|---:|---:|---:|",
     ]
-    distances: dict[str, list[float]] = {"directed": [], "symmetric": []}
-    for key, here in rows.groupby(["dataset", "shift", "method"], sort=False):
+    gaps: dict[str, list[float]] = {"stored": [], "symmetric": []}
+    for key, here in table.groupby(COLUMNS[:3], sort=False):
         dataset, shift, method = map(str, key)
-        printed = published()[Cell("main", dataset, shift, "gpn" if method == "gpn-diffusion" else method)]
-        texts = [dataset, shift, method, f"{printed['auroc']:.1f} / {printed['acc']:.1f}"]
-        for edges, gaps in distances.items():
-            mean = here[here.edges == edges][["auroc", "acc", "last"]].mean()
-            gaps.append(abs(mean["auroc"] - printed["auroc"]))
-            network = "" if np.isnan(mean["acc"]) else f" / {mean['acc']:.1f} ({mean['last']:.1f})"
-            texts.append(f"{mean['auroc']:.1f}{network}")
+        printed = published()[Cell("main", dataset, shift, "gpn" if method.startswith("gpn") else method)]
+        found = {edges: here[here["edges"] == edges] for edges in gaps}
+        texts = [
+            dataset,
+            shift,
+            method,
+            f"{printed['auroc']:.1f} / {printed['acc']:.1f}",
+            *map(_figures, found.values()),
+        ]
         lines.append(f"| {' | '.join(texts)} |")
-    one_way, both = (float(np.mean(gaps)) for gaps in distances.values())
+        if all(len(part) for part in found.values()):
+            for edges, part in found.items():
+                gaps[edges].append(abs(float(part["auroc"].mean()) - printed["auroc"]))
+    one_way, both = (float(np.mean(distances)) for distances in gaps.values())
     lines += [
         "",
         f"Mean distance from the published AUROC: {one_way:.1f} points on one-way edges, {both:.1f} on symmetric.",
@@ -213,31 +195,33 @@ def page(rows: pd.DataFrame) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _figures(part: pd.DataFrame) -> str:
+    if part.empty:
+        return ""
+    accuracy = "" if part["acc"].isna().any() else f" / {part['acc'].mean():.1f}"
+    return f"{part['auroc'].mean():.1f}{accuracy}"
+
+
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    run = commands.add_parser("run")
-    run.add_argument("rows", type=Path)
-    run.add_argument("--seeds", type=int, default=2)
+    study = commands.add_parser("run")
+    study.add_argument("rows", type=Path)
+    study.add_argument("--datasets", default=",".join(RAW))
+    study.add_argument("--methods", default="msp,energy,gnnsafe,mahalanobis,gpn-diffusion")
+    study.add_argument("--edges", default="stored,symmetric")
+    study.add_argument("--seed", type=int, default=0)
     write = commands.add_parser("page")
     write.add_argument("rows", type=Path)
     write.add_argument("out", type=Path)
     chosen = parser.parse_args()
     if chosen.command == "page":
-        chosen.out.write_text(page(pd.read_csv(chosen.rows)), encoding="utf-8")
+        chosen.out.write_text(page(pd.read_csv(chosen.rows).sort_values(COLUMNS[:3])), encoding="utf-8")
         return
-    rows = [
-        {"dataset": dataset, "edges": "directed" if directed else "symmetric", "seed": seed, **row}
-        for dataset in RAW
-        for kind in SETTINGS
-        for directed in (True, False)
-        for seed in range(chosen.seeds)
-        for row in cells(dataset, kind, directed, seed)
-    ]
-    table = pd.DataFrame(rows, columns=["dataset", "shift", "method", "edges", "seed", "auroc", "acc", "epoch", "last"])
-    order = ["dataset", "shift", "method", "edges", "seed"]
-    table.sort_values(order).round(4).to_csv(chosen.rows, index=False)
+    datasets, methods, kinds = (text.split(",") for text in (chosen.datasets, chosen.methods, chosen.edges))
+    for row in rows(datasets, methods, kinds, chosen.seed):
+        pd.DataFrame([row]).to_csv(chosen.rows, mode="a", index=False, header=not chosen.rows.exists())
 
 
 if __name__ == "__main__":
