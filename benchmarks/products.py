@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import torch
 
 from degem import DeGEM, Graph
-from degem.detectors.degem.staged import CLASS_STEPS, SCORE_STEPS, Staged
+from degem.detectors.degem.staged import CLASS_SMOOTHING, SCORE_SMOOTHING, Staged
 from degem.detectors.degem.terms import SMOOTHED, TERMS
 from degem.ops.propagation import average
 
@@ -54,9 +54,9 @@ def bare_products(detector: DeGEM, graph: Graph) -> Callable[[], None]:
             model.classifier(latents)
         terms @ weights
         if smoothed:
-            for _ in range(SCORE_STEPS):
+            for _ in range(SCORE_SMOOTHING[1]):
                 average(graph.adjacency, energies, self_weight=0.5)
-            for _ in range(CLASS_STEPS):
+            for _ in range(CLASS_SMOOTHING[1]):
                 average(graph.adjacency, classes, self_weight=0.5)
 
     return products

@@ -20,9 +20,10 @@ from degem.detectors.degem.staged_trainer import EncoderSettings, EncoderTrainer
 from degem.detectors.degem.terms import SMOOTHED
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
-from degem.ops.features import row_normalize
+from degem.ops.features import Features, row_normalize
 from degem.ops.homophily import excess_homophily, guessed_homophily, labelled_edges
 from degem.ops.hop_rows import class_hop_means, hop_rows
+from degem.ops.mapped import default_budget, release
 from degem.ops.projection import fit_projection, sample_rows
 from degem.ops.propagation import smooth_over_neighbours
 from degem.seeding import seeded
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 SPACING = (0, 1, 2, 3, 5, 10, 20, 50)
 ENOUGH_EDGES, ENOUGH_LABELS, ENOUGH_GUESSES = 100, 10, 2000
-SMOOTHING, SCORE_STEPS, CLASS_STEPS = 0.7, 8, 1
+SCORE_SMOOTHING, CLASS_SMOOTHING = (0.7, 8), (0.35, 1)  # weight of the neighbours, steps
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,10 +75,12 @@ class Staged:
     def fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
         """Project and propagate, train the encoder, fit the energies, scale the terms."""
         settings, model, graph = self.settings, self.module, training.graph
-        some = sample_rows(graph.features, settings.seed)
-        scaled = row_normalize(some) if settings.normalize_features else some
+        means = self._class_hop_means(training)
+        model.hop_means.copy_(torch.from_numpy(means))
         rank, num_random = projection_size(graph.features.shape[1], settings.projection_dim, settings.random_dim)
-        projection = fit_projection(scaled, rank, num_random, seed=settings.seed)
+        some = self._scaled(sample_rows(graph.features, settings.seed))
+        wanted = class_directions(means[list(model.hops)])
+        projection = fit_projection(some, rank, num_random, seed=settings.seed, wanted=wanted)
         model.projection.copy_(torch.from_numpy(projection))
         inputs = self._inputs(graph)
         inputs.keep()
@@ -88,16 +91,6 @@ class Staged:
             model.length_mean.copy_(log_lengths.mean(dim=0))
             model.length_std.copy_(log_lengths.std(dim=0, correction=0) + 1e-3)
             model.homophily.fill_(self._homophily(graph, pool))
-            means = class_hop_means(
-                graph.adjacency,
-                inputs.scaled,
-                graph.labels,
-                training.nodes,
-                model.hops[-1],
-                settings.self_weight,
-                inputs.source.budget_bytes,
-            )
-            model.hop_means.copy_(torch.from_numpy(means))
         history = self._train_encoder(inputs, pool, training.checkpoints, on_progress)
         history |= self._fit_energies(inputs, pool, training.checkpoints, on_progress)
         inputs.close()
@@ -113,7 +106,7 @@ class Staged:
             energies, probabilities = self._raw(self._inputs(graph))
         scores = self.module.scores(self._smoothed(energies, graph))
         if probabilities is not None:
-            probabilities = self._over_neighbours(probabilities, graph, CLASS_STEPS)
+            probabilities = self._over_neighbours(probabilities, graph, *CLASS_SMOOTHING)
         return Scored(scores.cpu().numpy(), None if probabilities is None else probabilities.cpu().numpy())
 
     @torch.no_grad()
@@ -130,7 +123,7 @@ class Staged:
 
     def hop_rows(self, graph: Graph, nodes: NDArray[np.int64]) -> list[Tensor]:
         """Hop features 0 … L of some nodes, all of them: those the model does not use get no part in the score."""
-        scaled = row_normalize(graph.features) if self.settings.normalize_features else graph.features
+        scaled = self._scaled(graph.features)
         rows = hop_rows(graph.adjacency, scaled, nodes, self.module.hops[-1], self.settings.self_weight)
         return [torch.from_numpy(hop).to(self.settings.device) for hop in rows]
 
@@ -145,6 +138,22 @@ class Staged:
     def hop_reference(self) -> list[Tensor]:
         """Mean hop features of each class."""
         return list(self.module.hop_means)
+
+    def _scaled(self, features: Features) -> Features:
+        return row_normalize(features) if self.settings.normalize_features else features
+
+    def _class_hop_means(self, training: TrainingSet) -> NDArray[np.float32]:
+        graph, settings = training.graph, self.settings
+
+        def some_rows(rows: slice) -> Features:
+            release(graph.features)  # what was read before
+            return self._scaled(graph.features[rows])
+
+        budget_bytes = 2**20 * (settings.memory_budget or default_budget())
+        num_hops = self.module.hops[-1]
+        return class_hop_means(
+            graph.adjacency, some_rows, graph.labels, training.nodes, num_hops, settings.self_weight, budget_bytes
+        )
 
     def _homophily(self, graph: Graph, pool: Pool) -> float:
         """The homophily of training labels; where few labelled nodes touch, that of classes guessed from features."""
@@ -231,11 +240,11 @@ class Staged:
 
     def _smoothed(self, energies: Tensor, graph: Graph) -> Tensor:
         smooth = energies.clone()
-        smooth[:, SMOOTHED] = self._over_neighbours(energies[:, SMOOTHED], graph, SCORE_STEPS)
+        smooth[:, SMOOTHED] = self._over_neighbours(energies[:, SMOOTHED], graph, *SCORE_SMOOTHING)
         return smooth
 
-    def _over_neighbours(self, values: Tensor, graph: Graph, num_steps: int) -> Tensor:
-        weight = SMOOTHING * self.module.homophily.item()
+    def _over_neighbours(self, values: Tensor, graph: Graph, weight: float, num_steps: int) -> Tensor:
+        weight *= self.module.homophily.item()
         mixed = smooth_over_neighbours(graph.adjacency, values.cpu().numpy(), weight=weight, num_steps=num_steps)
         return torch.from_numpy(mixed).to(values)
 
@@ -259,3 +268,23 @@ def used_hops(num_hops: int) -> tuple[int, ...]:
         ((0, 1, 2, 3, 5, 10), (0, 1, 2, 3, 4))
     """
     return (*(hop for hop in SPACING if hop < num_hops), num_hops)
+
+
+def class_directions(means: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Where the mean of each class points from the middle of all, at each hop: directions that tell classes apart.
+
+    Arguments:
+        means: Mean features of each class at each hop, of shape (hops, C, d₀).
+
+    Returns:
+        Vectors of shape (hops · C, d₀), as long on average at one hop as at another.
+
+    Example:
+        >>> class_directions(np.array([[[3.0, 0.0], [1.0, 0.0]]], dtype=np.float32))
+        array([[ 1.,  0.],
+               [-1.,  0.]], dtype=float32)
+    """
+    apart = means - means.mean(axis=1, keepdims=True)
+    lengths = np.linalg.norm(apart, axis=2, keepdims=True).mean(axis=1, keepdims=True)
+    scaled: NDArray[np.float32] = apart / np.maximum(lengths, 1e-12)
+    return scaled.reshape(-1, means.shape[2])
