@@ -10,6 +10,8 @@ import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 
+MAX_THREADS: int = vars(numba.config)["NUMBA_NUM_THREADS"]
+
 
 def propagate(
     adjacency: sp.csr_array,
@@ -35,8 +37,7 @@ def propagate(
     """
     out = np.empty_like(x) if out is None else out
     match_threads()
-    scale = _inverse_roots(adjacency.indptr)
-    _weighted_sum(adjacency.indptr, adjacency.indices, scale, np.float32(self_weight), x, out)
+    _hop(adjacency.indptr, adjacency.indices, True, np.float32(self_weight), np.float32(1), x, out)
     return out
 
 
@@ -123,7 +124,7 @@ def average(
     """
     out = np.empty_like(values) if out is None else out
     match_threads()
-    _average(adjacency.indptr, adjacency.indices, np.float32(self_weight), np.float32(weight), values, out)
+    _hop(adjacency.indptr, adjacency.indices, False, np.float32(self_weight), np.float32(weight), values, out)
     return out
 
 
@@ -139,58 +140,48 @@ def root_degrees(adjacency: sp.csr_array) -> NDArray[np.float32]:
 
 def match_threads() -> None:
     """Let numba's kernels use as many threads as PyTorch's."""
-    numba.set_num_threads(min(torch.get_num_threads(), vars(numba.config)["NUMBA_NUM_THREADS"]))
+    wanted = min(torch.get_num_threads(), MAX_THREADS)
+    if numba.get_num_threads() != wanted:
+        numba.set_num_threads(wanted)
+
+
+@numba.njit(parallel=True, cache=True, fastmath=True)
+def _hop(indptr: Any, indices: Any, symmetric: Any, self_weight: Any, weight: Any, x: Any, out: Any) -> None:
+    # Four neighbours at a time, the odd ones first: a row of the result is loaded and stored a quarter as often.
+    # D^-½ A D^-½ where symmetric, else D⁻¹A. All in one function: on a small graph a call takes as long as the hop.
+    width = x.shape[1]
+    scale = np.empty(x.shape[0] if symmetric else 0, dtype=np.float32)
+    for row in range(len(scale)):
+        scale[row] = np.float32(1) / np.sqrt(np.float32(max(indptr[row + 1] - indptr[row], 1)))
+    for row in numba.prange(x.shape[0]):
+        entry, end = indptr[row], indptr[row + 1]
+        own = weight * scale[row] if symmetric else weight / np.float32(max(end - entry, 1))
+        odd = (end - entry) % 4
+        if odd == 0:
+            for c in range(width):
+                out[row, c] = self_weight * x[row, c]
+        elif odd == 1:
+            i = indices[entry]
+            p = _times(own, scale, i)
+            for c in range(width):
+                out[row, c] = self_weight * x[row, c] + p * x[i, c]
+        elif odd == 2:
+            i, j = indices[entry], indices[entry + 1]
+            p, q = _times(own, scale, i), _times(own, scale, j)
+            for c in range(width):
+                out[row, c] = self_weight * x[row, c] + (p * x[i, c] + q * x[j, c])
+        else:
+            i, j, k = indices[entry], indices[entry + 1], indices[entry + 2]
+            p, q, u = _times(own, scale, i), _times(own, scale, j), _times(own, scale, k)
+            for c in range(width):
+                out[row, c] = (self_weight * x[row, c] + p * x[i, c]) + (q * x[j, c] + u * x[k, c])
+        for first in range(entry + odd, end, 4):
+            i, j, k, m = indices[first], indices[first + 1], indices[first + 2], indices[first + 3]
+            p, q, u, v = _times(own, scale, i), _times(own, scale, j), _times(own, scale, k), _times(own, scale, m)
+            for c in range(width):
+                out[row, c] += (p * x[i, c] + q * x[j, c]) + (u * x[k, c] + v * x[m, c])
 
 
 @numba.njit(cache=True)
-def _inverse_roots(indptr: Any) -> Any:
-    # D^-½; as a kernel, because on a small graph NumPy's calls take as long as the hop itself.
-    scale = np.zeros(len(indptr) - 1, dtype=np.float32)
-    for row in range(len(scale)):
-        degree = indptr[row + 1] - indptr[row]
-        if degree > 0:
-            scale[row] = np.float32(1) / np.sqrt(np.float32(degree))
-    return scale
-
-
-@numba.njit(parallel=True, cache=True, fastmath=True)
-def _weighted_sum(indptr: Any, indices: Any, scale: Any, self_weight: Any, x: Any, out: Any) -> None:
-    # Four neighbours at a time: a row of the result is loaded and stored a quarter as often.
-    width = x.shape[1]
-    for row in numba.prange(x.shape[0]):
-        for c in range(width):
-            out[row, c] = self_weight * x[row, c]
-        entry, end = indptr[row], indptr[row + 1]
-        while entry + 3 < end:
-            i, j, k, m = indices[entry], indices[entry + 1], indices[entry + 2], indices[entry + 3]
-            p, q = scale[row] * scale[i], scale[row] * scale[j]
-            u, v = scale[row] * scale[k], scale[row] * scale[m]
-            for c in range(width):
-                out[row, c] += (p * x[i, c] + q * x[j, c]) + (u * x[k, c] + v * x[m, c])
-            entry += 4
-        while entry < end:
-            i = indices[entry]
-            p = scale[row] * scale[i]
-            for c in range(width):
-                out[row, c] += p * x[i, c]
-            entry += 1
-
-
-@numba.njit(parallel=True, cache=True, fastmath=True)
-def _average(indptr: Any, indices: Any, self_weight: Any, weight: Any, x: Any, out: Any) -> None:
-    width = x.shape[1]
-    for row in numba.prange(x.shape[0]):
-        for c in range(width):
-            out[row, c] = self_weight * x[row, c]
-        entry, end = indptr[row], indptr[row + 1]
-        share = weight / np.float32(max(end - entry, 1))
-        while entry + 3 < end:
-            i, j, k, m = indices[entry], indices[entry + 1], indices[entry + 2], indices[entry + 3]
-            for c in range(width):
-                out[row, c] += share * ((x[i, c] + x[j, c]) + (x[k, c] + x[m, c]))
-            entry += 4
-        while entry < end:
-            i = indices[entry]
-            for c in range(width):
-                out[row, c] += share * x[i, c]
-            entry += 1
+def _times(own: Any, scale: Any, other: Any) -> Any:
+    return own * scale[other] if len(scale) else own

@@ -17,7 +17,7 @@ from degem.ops.hop_store import HopSource, HopStore
 from degem.ops.mapped import release
 
 BLOCK = 1 << 14
-SCORED_AT_ONCE = 1 << 11  # few enough for the processor's cache
+SCORED_AT_ONCE = 1 << 12  # many enough for calls to be cheap, few enough for the cache
 KEPT_BYTES = 1 << 28
 
 
