@@ -1,7 +1,7 @@
 """What ``degem bench run`` adds to the time of the fits it runs.
 
     python benchmarks/harness.py
-    python benchmarks/harness.py --datasets cora --seeds 1 --workers 2
+    python benchmarks/harness.py --datasets cora --seeds 1              # minutes
 
 Runs part of the main table in a process of its own, as a user would, with scenarios made beforehand, and sets its whole
 time, start to end, against the seconds of fitting and scoring in the rows it wrote. The methods train nothing in

@@ -5,7 +5,7 @@
 
 Each size has a process of its own, which writes a seeded graph to disk if it is not there yet, opens it as memory maps,
 fits DeGEM at its defaults and scores every node. Writing the graph is not counted. The rows go to
-``results/scale.csv``, the plot to ``results/scale.png``; the exponent is the slope of log time over log nodes of the
+``results/scale.csv``, from which ``scale_page.py`` draws; the exponent is the slope of log time over log nodes of the
 generated graphs. Memory is the resident memory of the whole process.
 """
 
@@ -17,11 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import large_graph
-import matplotlib as mpl
 import measure
 import numpy as np
 import pandas as pd
-from matplotlib import pyplot as plt
 
 from degem import DeGEM
 from degem.data.datasets import load_dataset
@@ -29,7 +27,6 @@ from degem.data.memmap import read_memmap
 from degem.training import reporting_to
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
-PHASES = ("read", "fit", "score")
 PARTS = ("propagate", "train", "score", "other")
 
 
@@ -48,10 +45,8 @@ def main() -> None:
         print(pd.DataFrame(rows[-1:]).to_string(index=False, header=len(rows) == 1), flush=True)
         if not options.no_write:  # after each size: a run that is broken off keeps what it measured
             measure.write(rows[-1:], "scale", key=["graph", "nodes"])
-    for phase in ("fit", "score"):
-        print(f"{phase}: time grows with nodes to the power {exponent(rows, phase):.2f}")
-    if not options.no_write:
-        plot(rows, measure.RESULTS / "scale.png")
+    for phases in (("fit",), ("score",), ("fit", "score")):
+        print(f"{' + '.join(phases)}: time grows with nodes to the power {exponent(rows, *phases):.2f}")
 
 
 def run(name: str, folder: Path) -> dict[str, Any]:
@@ -89,30 +84,13 @@ def parts(what: str, clock: measure.PhaseClock) -> dict[str, float]:
     return {f"{what}_{part}_seconds": seconds for part, seconds in sums.items()}
 
 
-def exponent(rows: list[dict[str, Any]], phase: str) -> float:
-    """The slope of log seconds over log nodes, of generated graphs."""
+def exponent(rows: list[dict[str, Any]], *phases: str) -> float:
+    """The slope of log seconds over log nodes, of some phases together on generated graphs."""
     rows = [row for row in rows if row["graph"] == "generated"]
     if len(rows) < 2:
         return float("nan")
-    nodes, seconds = (np.log([row[name] for row in rows]) for name in ("nodes", f"{phase}_seconds"))
-    return float(np.polyfit(nodes, seconds, 1)[0])
-
-
-def plot(rows: list[dict[str, Any]], path: Path) -> None:
-    """Seconds and peak memory over nodes, on logarithmic axes."""
-    mpl.use("Agg")
-    rows = [row for row in rows if row["graph"] == "generated"]
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
-    nodes = [row["nodes"] for row in rows]
-    for phase in PHASES:
-        label = phase if phase == "read" else f"{phase}: exponent {exponent(rows, phase):.2f}"
-        left.loglog(nodes, [row[f"{phase}_seconds"] for row in rows], marker="o", label=label)
-        right.loglog(nodes, [row[f"{phase}_peak_mib"] / 1024 for row in rows], marker="o", label=phase)
-    left.set(xlabel="nodes", ylabel="seconds")
-    right.set(xlabel="nodes", ylabel="peak resident memory, GiB")
-    left.legend()
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
+    seconds = [sum(row[f"{phase}_seconds"] for phase in phases) for row in rows]
+    return float(np.polyfit(np.log([row["nodes"] for row in rows]), np.log(seconds), 1)[0])
 
 
 if __name__ == "__main__":

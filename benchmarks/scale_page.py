@@ -1,4 +1,4 @@
-"""Writes ``docs/scale.md``: every figure on it comes from the tables in ``benchmarks/results``.
+"""Writes ``docs/scale.md`` and ``docs/scale.png``: every figure comes from the tables in ``benchmarks/results``.
 
 python benchmarks/speed.py && python benchmarks/batches.py && python benchmarks/harness.py
 python benchmarks/scale.py && python benchmarks/scale_page.py
@@ -6,24 +6,27 @@ python benchmarks/scale.py && python benchmarks/scale_page.py
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
 import large_graph
+import matplotlib as mpl
 import measure
 import pandas as pd
 import scale
+from matplotlib import pyplot as plt
 
 from degem import DeGEM
 from degem.detectors.degem.staged import used_hops
 from degem.detectors.degem.staged_model import projection_size
 from degem.detectors.degem.staged_trainer import MAX_CORRUPTIONS, MAX_POOL
+from degem.detectors.degem.terms import TERMS
 from degem.ops.mapped import BUDGET_SHARE
 
 PAGE = Path(__file__).parents[1] / "docs" / "scale.md"
 NODES_OF_100M, ENTRIES_OF_100M = 1e8, 3.2e9  # 1.6 billion edges, each stored from both ends
 BUSY = 0.2
+Row = dict[str, Any]
 
 TEXT = """# Fast on two cores, bounded in memory
 
@@ -45,7 +48,7 @@ The same fits beside those of two classifiers' scores, at their own settings:
 
 `sample` moves as many chains as there are training nodes K = 20 steps at d = 512, against autograd. `propagate` is one
 hop of 128 columns, against the fastest of SciPy, two PyTorch kernels and a plain numba loop. `score` is scoring a whole
-graph, against its matrix products alone.
+graph, against its matrix products alone, done by the same kernels.
 
 {parts}
 
@@ -63,7 +66,8 @@ scores. Memory is everything resident in the process.
 
 {sizes}
 
-Time grows with the number of nodes to the power {fit_exponent:.2f} (fit) and {score_exponent:.2f} (score).
+Time grows with the number of nodes to the power {fit_exponent:.2f} (fit), {score_exponent:.2f} (score), and
+{both_exponent:.2f} (both together).{from_1m_to_10m}
 
 ![Time and memory against nodes](scale.png)
 
@@ -99,19 +103,16 @@ against the fitting and scoring in it:
 
 
 def main() -> None:
-    PAGE.write_text(page(), encoding="utf-8")
-    if (measure.RESULTS / "scale.png").exists():
-        shutil.copy(measure.RESULTS / "scale.png", PAGE.parent / "scale.png")
-
-
-def page() -> str:
-    """The page's text."""
-    speed, rivals, sizes, batches, harness = (
-        read(name) for name in ("speed", "fit-times", "scale", "batches", "harness")
-    )
-    fits, parts = speed[speed["what"] == "fit"], speed[speed["what"] != "fit"]
-    sizes = sizes.sort_values(["graph", "nodes"])
+    sizes = read("scale").sort_values(["graph", "nodes"])
     rows = [{str(name): value for name, value in row.items()} for row in sizes.to_dict("records")]
+    PAGE.write_text(page(sizes, rows), encoding="utf-8")
+    plot([row for row in rows if row["graph"] == "generated"], PAGE.with_suffix(".png"))
+
+
+def page(sizes: pd.DataFrame, rows: list[Row]) -> str:
+    """The page's text."""
+    speed, rivals, batches, harness = (read(name) for name in ("speed", "fit-times", "batches", "harness"))
+    fits, parts = speed[speed["what"] == "fit"], speed[speed["what"] != "fit"]
     settings = DeGEM()
     return TEXT.format(
         machine=machine_line(pd.concat([speed, sizes])),
@@ -130,6 +131,8 @@ def page() -> str:
         harness=table(harness, "command workers fits wall_seconds fit_and_score_seconds added_percent"),
         fit_exponent=scale.exponent(rows, "fit"),
         score_exponent=scale.exponent(rows, "score"),
+        both_exponent=scale.exponent(rows, "fit", "score"),
+        from_1m_to_10m=from_1m_to_10m(rows),
         budget_share=BUDGET_SHARE,
         width=columns_propagated(),
         num_hops=settings.num_hops,
@@ -162,22 +165,49 @@ def machine_line(rows: pd.DataFrame) -> str:
     return f"Measured on {first['machine']}, {first['threads']} threads, PyTorch {first['torch']}.{warning}"
 
 
-def arithmetic(rows: list[dict[str, Any]]) -> str:
+def from_1m_to_10m(rows: list[Row]) -> str:
+    """How much longer ten million nodes take than one million."""
+    seconds = {row["nodes"]: row["fit_seconds"] + row["score_seconds"] for row in rows if row["graph"] == "generated"}
+    small, large = seconds.get(10**6), seconds.get(10**7)
+    return f" Ten million nodes take {large / small:.1f} times as long as one million." if small and large else ""
+
+
+def plot(rows: list[Row], path: Path) -> None:
+    """Seconds and peak memory of the generated graphs over nodes, on logarithmic axes."""
+    mpl.use("Agg")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    nodes = [row["nodes"] for row in rows]
+    for phase in ("read", "fit", "score"):
+        label = phase if phase == "read" else f"{phase}: exponent {scale.exponent(rows, phase):.2f}"
+        left.loglog(nodes, [row[f"{phase}_seconds"] for row in rows], marker="o", label=label)
+        right.loglog(nodes, [row[f"{phase}_peak_mib"] / 1024 for row in rows], marker="o", label=phase)
+    left.set(xlabel="nodes", ylabel="seconds")
+    right.set(xlabel="nodes", ylabel="peak resident memory, GiB")
+    left.legend()
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
+def arithmetic(rows: list[Row]) -> str:
     """What the largest measured graph says of 100M nodes and 1.6B edges."""
     settings = DeGEM()
     width, kept = columns_propagated(), len(used_hops(settings.num_hops))
     largest = max((row for row in rows if row["graph"] == "generated"), key=lambda row: row["nodes"])
     entries = 2 * largest["edges"]
     hours = {phase: largest[f"{phase}_seconds"] * ENTRIES_OF_100M / entries / 3600 for phase in ("fit", "score")}
-    hop_gb, feature_gb = (4 * columns * NODES_OF_100M / 1e9 for columns in (kept * width, large_graph.NUM_FEATURES))
+    gb = 4 * NODES_OF_100M / 1e9  # of one float32 a node
+    outputs = len(TERMS) + large_graph.NUM_CLASSES
     return (
         f"At {largest['nodes']:,} nodes and {largest['edges']:,} edges a fit took {largest['fit_seconds']:,.0f} s and "
         f"scoring {largest['score_seconds']:,.0f} s. Both follow the stored edges; 1.6 billion edges are "
         f"{ENTRIES_OF_100M / entries:.0f} times as many: about {hours['fit']:.1f} hours to fit and "
-        f"{hours['score']:.1f} to score. On disk: {feature_gb:.0f} GB of features, and "
-        f"{hop_gb:.0f} GB of temporary hop features. In memory: {8 * ENTRIES_OF_100M / 1e9:.1f} GB of edges (SciPy "
-        f"wants 64-bit indices beyond 2³¹ entries), and two arrays of {4 * NODES_OF_100M / 1e9:.1f} GB for each column "
-        "that is propagated at a time."
+        f"{hours['score']:.1f} to score, if as many of the columns are propagated at a time. On disk: "
+        f"{gb * large_graph.NUM_FEATURES:.0f} GB of features, {8 * ENTRIES_OF_100M / 1e9:.1f} GB of edges (SciPy wants "
+        f"64-bit indices beyond 2³¹ entries) and {gb * kept * width:.0f} GB of temporary hop features. In memory: the "
+        f"edges, as far as the machine keeps what it read; two arrays of {gb:.1f} GB for each column that is "
+        f"propagated at a time, which is {2 * 16 * gb:.1f} GB for 16 of them; and, when these are gone, {outputs} "
+        f"numbers a node of terms and class probabilities ({large_graph.NUM_CLASSES} classes), {gb * outputs:.1f} GB, "
+        "up to three times while they are smoothed."
     )
 
 
