@@ -1,7 +1,7 @@
 """Mini-batches against the whole graph in every step: the same detector within noise?
 
     python benchmarks/batches.py                                        # every dataset, five seeds: hours
-    python benchmarks/batches.py --datasets cornell,cora --seeds 2      # minutes
+    python benchmarks/batches.py --datasets cora,chameleon --seeds 2    # minutes
 
 Fits DeGEM at its defaults and with ``batch_size=None`` on each dataset and seed and compares the strict AUROC of every
 shift. The rows go to ``results/batches.csv``.
