@@ -20,7 +20,7 @@ from degem.ops.energy import contrastive_divergence
 from degem.ops.langevin import LangevinSettings, langevin
 from degem.ops.logistic import fit_logistic
 
-PROBE_PENALTY = 1e-4
+PROBE_PENALTY = 3e-4
 HEAD_BATCH, HEAD_LEARNING_RATE, HEAD_AVERAGING = 256, 2e-3, 0.95
 
 
