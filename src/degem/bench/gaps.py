@@ -96,7 +96,7 @@ HEAD = """## Where the gaps come from
 - **epoch**: what an epoch chosen on the test nodes brings at our settings (oracle − strict, same seeds);
 - **settings**: what those of GNNSafe's benchmark bring on top (table `gnnsafe-settings`; under strict where oracle rows
   lack);
-- **program**: what the rest of the published program brings on top, seed 0: edges as they are stored, which is one-way on
+- **program**: what the rest of the published program brings on top, seed 0: edges as they are stored, one-way on
   Chameleon, Actor and Cornell, a reversed sign in ODIN and Mahalanobis, and energies halved at nodes without neighbours
   ([directed-edges.md](directed-edges.md));
 - **left**: the rest. [methods.md](methods.md) says what is known of it; Twitch has other features than the paper's.
