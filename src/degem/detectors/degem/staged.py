@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from degem.detectors.degem.detector import DeGEM
 
 SPACING = (0, 1, 2, 3, 5, 10, 20, 50)
-ENOUGH_EDGES, ENOUGH_LABELS, ENOUGH_GUESSES = 100, 10, 2000
+ENOUGH_EDGES, ENOUGH_LABELS, ENOUGH_GUESSES = 100, 3, 2000
 SCORE_SMOOTHING, CLASS_SMOOTHING = (0.7, 8), (0.35, 1)  # weight of the neighbours, steps
 
 
