@@ -180,9 +180,10 @@ def page(table: pd.DataFrame) -> str:
         "# Directed edges",
         "",
         "Written by `python scripts/directed_edges.py page`; the script's head says how its rows were made. AUROC /",
-        "accuracy on ID test nodes, in percent, at the epoch that is best on the test nodes.",
+        "accuracy on ID test nodes, in percent, at the epoch that is best on the test nodes. Stored edges are one-way on",
+        "Chameleon, Actor and Cornell; on Cora and Amazon-Photo both columns have the same edges.",
         "",
-        "| dataset | shift | method | published | one-way edges, as stored | symmetric edges |",
+        "| dataset | shift | method | published | edges as stored | symmetric edges |",
         "|---|---|---|---:|---:|---:|",
     ]
     gaps: dict[str, list[float]] = {"stored": [], "symmetric": []}
@@ -198,7 +199,7 @@ def page(table: pd.DataFrame) -> str:
             *map(_figures, found.values()),
         ]
         lines.append(f"| {' | '.join(texts)} |")
-        if all(len(part) for part in found.values()):
+        if dataset in RAW and method != "gpn-diffusion" and all(len(part) for part in found.values()):
             for edges, part in found.items():
                 gaps[edges].append(abs(float(part["auroc"].mean()) - printed["auroc"]))
     one_way, both = (float(np.mean(distances)) for distances in gaps.values())
