@@ -180,7 +180,7 @@ def page(table: pd.DataFrame) -> str:
         "# Directed edges",
         "",
         "Written by `python scripts/directed_edges.py page`; the script's head says how its rows were made. AUROC /",
-        "accuracy on ID test nodes, in percent, at the epoch that is best on the test nodes. Stored edges are one-way on",
+        "accuracy on ID test nodes, in percent, at the epoch best on the test nodes. Stored edges are one-way on",
         "Chameleon, Actor and Cornell; on Cora and Amazon-Photo both columns have the same edges.",
         "",
         "| dataset | shift | method | published | edges as stored | symmetric edges |",
