@@ -49,7 +49,7 @@ def tables_in(folder: Path) -> Results:
 
 
 def _as_published(path: Path) -> dict[tuple[str, str, str], float]:
-    """Means over the seeds of ``scripts/directed_edges.py``; of several scores of a method the best, as it counted."""
+    """Means over the seeds of ``benchmarks/directed_edges.py``; of several scores of a method the best counts."""
     if not path.is_file():
         return {}
     table = pd.read_csv(path)

@@ -16,7 +16,7 @@ from degem.ops.features import to_tensor
 
 @pytest.fixture(scope="module")
 def study() -> ModuleType:
-    path = Path(__file__).parents[2] / "scripts" / "directed_edges.py"
+    path = Path(__file__).parents[2] / "benchmarks" / "directed_edges.py"
     spec = importlib.util.spec_from_file_location("directed_edges", path)
     assert spec is not None
     assert spec.loader is not None

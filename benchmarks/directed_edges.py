@@ -5,8 +5,8 @@ structure shift is symmetric. This script runs the detectors at the settings of 
 ``gnnsafe-settings``) on the stored edges and on symmetric ones, chooses the epoch on the test nodes as the paper does,
 and writes both beside the published figures:
 
-    python scripts/directed_edges.py run benchmarks/results/bench/directed-edges.csv --datasets cornell,chameleon
-    python scripts/directed_edges.py page benchmarks/results/bench/directed-edges.csv docs/directed-edges.md
+    python benchmarks/directed_edges.py run benchmarks/results/bench/directed-edges.csv --datasets cornell,chameleon
+    python benchmarks/directed_edges.py page benchmarks/results/bench/directed-edges.csv docs/directed-edges.md
 
 ``degem bench docs`` reads the rows too. On Cora and Amazon-Photo, stored symmetric, only the faults below differ.
 Three faults of the benchmark's program are kept here, and here alone: a node that nobody links to has its energy halved
@@ -179,7 +179,7 @@ def page(table: pd.DataFrame) -> str:
     lines = [
         "# Directed edges",
         "",
-        "Written by `python scripts/directed_edges.py page`; the script's head says how its rows were made. AUROC /",
+        "Written by `python benchmarks/directed_edges.py page`; the script's head says how its rows were made. AUROC /",
         "accuracy on ID test nodes, in percent, at the epoch best on the test nodes. Stored edges are one-way on",
         "Chameleon, Actor and Cornell; on Cora and Amazon-Photo both columns have the same edges.",
         "",
