@@ -28,7 +28,6 @@ def test_from_generated_graphs_to_the_page(results: Path, tmp_path: Path, monkey
     assert row["fit_peak_mib"] > 100
     rows = [row, row | {"nodes": 2000, "fit_seconds": 2 * row["fit_seconds"]}]
     measure.write(rows, "scale", key=["graph", "nodes"])
-    scale.plot(rows, results / "scale.png")
     fit = speed.row("fit", "cora", 1.0, 60.0, "transcription", "feature")
     measure.write([fit, speed.row("sample", "cora", 1.0, 6.0, "autograd")], "speed", key=["dataset"])
     rival = {"dataset": "cora", "kind": "label", "method": "msp", "seconds": 1.0, "degem_seconds": 2.0, "ratio": 2.0}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -104,13 +103,9 @@ class HopInputs:
                 yield self._on_device(hops, self.lengths[rows], self.degrees[rows])
 
     def _projected(self, rows: slice, columns: slice) -> NDArray[np.float32]:
-        return np.asarray(self.scaled(rows) @ self.projection[:, columns], dtype=np.float32)
-
-    def scaled(self, rows: slice) -> Any:
-        """Some rows of the features, scaled: an array, or a CSR matrix where they are sparse."""
         scaled = scale_rows(self._rows(rows), self.scale[rows])
         release(self.graph.features)
-        return scaled
+        return np.asarray(scaled @ self.projection[:, columns], dtype=np.float32)
 
     def _rows(self, rows: slice) -> Features:
         everything = rows.start == 0 and rows.stop >= self.num_nodes
