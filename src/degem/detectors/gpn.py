@@ -103,12 +103,9 @@ class GPN(Detector):
         evidence = self._evidence(graph)
         alpha = 1 + evidence
         probabilities = alpha / alpha.sum(dim=1, keepdim=True)
-        if self.score == "probability":
-            scores = 1 - probabilities.amax(dim=1)
-        else:
-            alone = graph.replace(adjacency=sp.csr_array(graph.adjacency.shape, dtype=np.float32))
-            total = evidence if self.score == "evidence" else self._evidence(alone)  # without edges nothing diffuses
-            scores = -total.sum(dim=1).log()
+        if self.score == "own evidence":  # without edges nothing diffuses
+            evidence = self._evidence(graph.replace(adjacency=sp.csr_array(graph.adjacency.shape, dtype=np.float32)))
+        scores = 1 - probabilities.amax(dim=1) if self.score == "probability" else -evidence.sum(dim=1).log()
         return Scored(scores.numpy(force=True), probabilities.numpy(force=True))
 
     def _evidence(self, graph: Graph) -> Tensor:

@@ -73,7 +73,7 @@ class DeGEM(Detector):
         weight_decay: Adam's weight decay.
         dropout: Dropout of the encoder.
         normalize_features: Scale each row of the features to unit sum.
-        projection_dim: Staged: singular directions that features are projected to.
+        projection_dim: Staged: directions that wide features are projected to, singular and up to 32 of classes.
         random_dim: Staged: random directions beside them.
         density_dim: Staged: leading directions in which hop densities are taken.
         num_head_steps: Staged: training steps of the energy head.
