@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from degem.ops.density import fit_mixture, mixture_energy, squared_distances
+from degem.ops.density import NUM_KERNELS, fit_kernels, fit_mixture, mixture_energy, squared_distances
 
 
 def clouds(per_class: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -58,3 +58,30 @@ def test_energy_rises_in_every_direction() -> None:
     near, far = (energies_under(mixture, length * directions) for length in (30, 60))
     assert (far > near).all()
     assert near.min() > mixture.left_out.max()
+
+
+def kernel_energies(mixture, values: np.ndarray) -> np.ndarray:  # type: ignore[no-untyped-def]
+    return energies_under(mixture, values[:, None])
+
+
+def test_kernels_see_that_nothing_lies_between_two_groups() -> None:
+    rng = np.random.default_rng(6)
+    groups = np.concatenate([rng.normal(-7, 0.2, 30), rng.normal(0, 0.5, 90)])
+    kernels, gaussian = fit_kernels(groups), fit_mixture(groups[:, None])
+    between = np.linspace(-4.5, -2.5, 5)
+    assert kernel_energies(kernels, between).min() > np.quantile(kernels.left_out, 0.95)
+    assert kernel_energies(gaussian, between).max() < np.quantile(gaussian.left_out, 0.75)  # one Gaussian does not
+
+
+def test_left_out_kernels_are_those_fitted_without_the_number() -> None:
+    values = np.sort(np.random.default_rng(7).normal(0, 1, NUM_KERNELS))
+    kernels = fit_kernels(values)
+    again = [kernel_energies(fit_kernels(np.delete(values, at)), values[at : at + 1])[0] for at in range(5, 60, 9)]
+    np.testing.assert_allclose(kernels.left_out[5:60:9], again, atol=0.15)
+
+
+@pytest.mark.parametrize("values", [[0.5], [0.5, 0.5, 0.5], [-7.0, 0.0]])
+def test_kernels_of_a_handful_of_numbers_are_finite(values: list[float]) -> None:
+    kernels = fit_kernels(np.array(values))
+    assert np.isfinite(kernels.left_out).all()
+    assert np.isfinite(kernel_energies(kernels, np.array([-100.0, 0.0, 100.0]))).all()

@@ -1,4 +1,4 @@
-"""Gaussian mixtures with one component a class: fitted in closed form, judged by leaving each point out."""
+"""Gaussian mixtures, of one component a class or of kernels: fitted in closed form, judged by leaving points out."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ Array = NDArray[np.float64]
 
 PSEUDO_COUNT = 2.0
 MIN_LEVERAGE = 0.05
+NUM_KERNELS, MIN_BANDWIDTH = 64, 0.1
 
 
 @dataclass(frozen=True)
 class Mixture:
-    r"""Class Gaussians of one covariance, in the space where that covariance is the identity.
+    r"""Gaussians of one covariance, in the space where that covariance is the identity.
 
     Arguments:
         whitening: The map :math:`W` into that space, :math:`u = zW`, of shape (d, d).
-        centres: The class means there, :math:`\mu_y W`, of shape (C, d).
-        log_prior: The log-share :math:`\log\pi_y` of each class.
+        centres: Their means there, :math:`\mu_y W`, of shape (C, d).
+        log_prior: The log-share :math:`\log\pi_y` of each.
         left_out: The energy of each fitted point under the mixture fitted without it.
     """
 
@@ -67,6 +68,34 @@ def fit_mixture(points: Array, labels: NDArray[np.int64] | None = None) -> Mixtu
     leverage = np.maximum(1 - (1 - shrinkage) * distances[own] * factor / count, MIN_LEVERAGE)
     distances[own] *= factor**2 / leverage
     return Mixture(whiten / scale[:, None], centres, log_prior, mixture_energy(distances, log_prior))
+
+
+def fit_kernels(values: Array) -> Mixture:
+    r"""The kernel density :math:`\frac1K \sum_k \mathcal{N}(c_k, h^2)` of numbers, :math:`c_k` their quantiles.
+
+    Numbers can fall into groups far apart, and what lies between them is then not typical: one Gaussian would call it
+    so. The bandwidth is Silverman's (1986, eq. 3.31), :math:`h = 0.9 \min(\sigma, \mathrm{IQR}/1.34)\,n^{-1/5}`, and
+    at least 0.1. Leaving one of :math:`n` numbers out takes its own kernel, :math:`1/n` of all, away.
+
+    Arguments:
+        values: The numbers, logarithms of lengths for example, of shape (n,).
+
+    Example:
+        >>> kernels = fit_kernels(np.repeat([-7.0, 0.0], 50))
+        >>> between, inside = -3.5 * kernels.whitening[0, 0], kernels.centres[-1, 0]
+        >>> bool(((between - kernels.centres) ** 2).min() > ((inside - kernels.centres) ** 2).min())
+        True
+    """
+    count = len(values)
+    low, high = np.percentile(values, [25, 75])
+    spread = min(values.std(), (high - low) / 1.34)
+    bandwidth = max(0.9 * spread * count**-0.2, MIN_BANDWIDTH)
+    levels = (np.arange(NUM_KERNELS) + 0.5) / NUM_KERNELS
+    centres = np.quantile(values, levels, method="inverted_cdf")[:, None] / bandwidth
+    log_prior = np.full(NUM_KERNELS, -np.log(NUM_KERNELS))
+    density = np.exp(-mixture_energy(squared_distances(values[:, None] / bandwidth, centres), log_prior))
+    without = np.maximum(density - 1 / count, count**-2.0) / max(1 - 1 / count, 0.5)
+    return Mixture(np.array([[1 / bandwidth]]), centres, log_prior, -np.log(without))
 
 
 def squared_distances(whitened: Array, centres: Array) -> Array:

@@ -15,7 +15,7 @@ from degem.detectors.degem.staged_model import Latent, StagedModel
 from degem.detectors.degem.terms import TERMS
 from degem.nn.adam import Adam
 from degem.nn.mixture_energy import MixtureEnergy
-from degem.ops.density import fit_mixture
+from degem.ops.density import fit_kernels, fit_mixture
 from degem.ops.energy import contrastive_divergence
 from degem.ops.langevin import LangevinSettings, langevin
 from degem.ops.logistic import fit_logistic
@@ -54,17 +54,15 @@ def fit_densities(model: StagedModel, latent: Latent, labels: NDArray[np.int64])
     """
     model.latent_mean.copy_(latent.latents.mean(dim=0))
     classes = labels if (labels >= 0).all() else None
-    sources: dict[str, tuple[MixtureEnergy, Tensor, NDArray[np.int64] | None]] = {
-        "latent": (model.latent_energy, model.points(latent), classes),
-        "length": (model.length_energy, latent.log_lengths[:, 1:2], None),
-    }
+    clouds = {"latent": model.points(latent)}
     for name, place in model.density_hops.items():
-        sources[name] = (getattr(model, f"{name}_energy"), latent.directions(place, model.density_rank), None)
+        clouds[name] = latent.directions(place, model.density_rank)
+    found = {name: fit_mixture(points.double().cpu().numpy(), classes) for name, points in clouds.items()}
+    found["length"] = fit_kernels(latent.log_lengths[:, 1].double().cpu().numpy())
     left_out = {}
-    for name, (energy, points, groups) in sources.items():
-        mixture = fit_mixture(points.double().cpu().numpy(), groups)
-        energy.set_base(mixture)
-        left_out[name] = torch.from_numpy(mixture.left_out).to(points)
+    for name, mixture in found.items():
+        getattr(model, f"{name}_energy").set_base(mixture)
+        left_out[name] = torch.from_numpy(mixture.left_out).to(latent.latents)
     return left_out
 
 

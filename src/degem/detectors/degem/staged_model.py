@@ -12,6 +12,7 @@ from torch.nn import functional as F
 from degem.detectors.degem.terms import NUM_LEVELS, TERMS, Scale, TermWeights, combine
 from degem.nn.hop_encoder import HopDirectionEncoder
 from degem.nn.mixture_energy import MixtureEnergy
+from degem.ops.density import NUM_KERNELS
 from degem.ops.energy import logit_energy
 
 LENGTH_FLOOR = 1e-3
@@ -113,8 +114,10 @@ class StagedModel(nn.Module):
         self.classifier = nn.Linear(latent_dim, num_classes) if num_classes else None
         self.probe = nn.Linear(len(hops) * width, num_classes) if num_classes else None
         self.latent_energy = MixtureEnergy(latent_dim, components, head_dim)
-        self.length_energy = MixtureEnergy(1, 1)
-        self.own_energy, self.near_energy, self.far_energy = (MixtureEnergy(self.density_rank, 1) for _ in range(3))
+        self.length_energy = MixtureEnergy(1, NUM_KERNELS)
+        self.own_energy, self.near_energy, self.far_energy = (
+            MixtureEnergy(self.density_rank, components) for _ in range(3)
+        )
         self.register_buffer("projection", torch.zeros(num_features, width))
         self.register_buffer("length_mean", torch.zeros(len(hops) + 2))
         self.register_buffer("length_std", torch.ones(len(hops) + 2))

@@ -31,11 +31,11 @@ class TermWeights:
 
     contrast: Weight = (6.0, 3.0)
     latent: Weight = (0.25, 1.25)
-    classes: Weight = (0.0, 3.0)
-    probe: Weight = (0.0, 3.0)
+    classes: Weight = (1.0, 3.0)
+    probe: Weight = (0.5, 3.0)
     length: Weight = (1.0, 0.0)
     own: Weight = (1.0, 1.0)
-    near: Weight = (0.25, 1.0)
+    near: Weight = (0.0, 1.0)
     far: Weight = (0.5, 0.5)
 
     def at(self, homophily: float) -> Tensor:
