@@ -34,3 +34,13 @@ def test_samples_of_the_base_have_its_moments(energy: MixtureEnergy) -> None:
     samples = energy.sample_base(20_000, torch.Generator().manual_seed(0))
     share = energy.log_prior.exp()[:, None]
     torch.testing.assert_close(samples.mean(dim=0), (share * energy.centres).sum(dim=0), atol=0.1, rtol=0.05)
+
+
+def test_a_base_of_more_components_than_the_mixture_is_the_same_density() -> None:
+    rng = np.random.default_rng(1)
+    mixture = fit_mixture(rng.standard_normal((40, 4)))
+    one, three = MixtureEnergy(4, 1), MixtureEnergy(4, 3)
+    for energy in (one, three):
+        energy.set_base(mixture)
+    points = torch.from_numpy(rng.standard_normal((10, 4))).float()
+    torch.testing.assert_close(three(points), one(points))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -38,9 +40,10 @@ class MixtureEnergy(nn.Module):
         self.slope = nn.Parameter(torch.zeros(hidden_dim))
 
     def set_base(self, mixture: Mixture) -> None:
-        """Take the base from a fitted mixture."""
+        """Take the base from a fitted mixture; of one that has a single component, every one here is a share."""
         for name in ("whitening", "centres", "log_prior"):
             getattr(self, name).copy_(torch.from_numpy(getattr(mixture, name)))
+        self.log_prior.sub_(math.log(len(self.log_prior) / len(mixture.log_prior)))
 
     def forward(self, points: Tensor) -> Tensor:
         """Energies of shape (n,) of points that are not whitened yet."""
