@@ -102,6 +102,17 @@ def planted_graph(num_nodes: int = 300, num_features: int = 16, seed: int = 0) -
         return Graph.from_arrays(features=features, edges=edges, labels=labels)
 
 
+def markdown_table(frame: pd.DataFrame) -> str:
+    """A frame of texts as a table of a Markdown page.
+
+    Example:
+        >>> markdown_table(pd.DataFrame({"dataset": ["cora"], "AUROC": ["96.0"]})).splitlines()
+        ['| dataset | AUROC |', '| --- | --- |', '| cora | 96.0 |']
+    """
+    lines = [list(frame.columns), ["---"] * frame.shape[1], *frame.to_numpy().tolist()]
+    return "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)
+
+
 def write(rows: Sequence[dict[str, object]], name: str, *, key: Sequence[str]) -> Path:
     """Write rows with the machine they were measured on into the results' folder.
 

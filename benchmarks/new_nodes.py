@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from measure import RESULTS
+from measure import RESULTS, find_datasets, markdown_table
 
 from degem import DeGEM
 from degem.bench.protocols import fit, judge
@@ -68,18 +68,14 @@ def rows(dataset: str, seed: int) -> Iterator[dict[str, object]]:
 
 def page(frame: pd.DataFrame) -> str:
     """The Markdown page of the rows."""
-    means = frame.groupby(["dataset", "shift", "absent"], sort=False)[["auroc", "edges"]].mean().reset_index()
-    shares = sorted(frame["absent"].unique())
-    head = ["dataset", "shift", *(f"{share:.0%} absent" for share in shares), "edges"]
-    lines = [" | ".join(head), " | ".join("---" for _ in head)]
-    for (dataset, shift), group in means.groupby(["dataset", "shift"], sort=False):
-        found = group.set_index("absent")
-        kept = ", ".join(f"{found.loc[share, 'edges']:.0%}" for share in shares)
-        lines.append(
-            " | ".join([str(dataset), str(shift), *(f"{found.loc[share, 'auroc']:.1f}" for share in shares), kept])
-        )
-    table = "\n".join(f"| {line} |" for line in lines)
-    return INTRODUCTION.format(seeds=frame["seed"].nunique()) + table + "\n"
+    named = frame.assign(share=[f"{absent:.0%} absent" for absent in frame["absent"]])
+    auroc, edges = (
+        named.pivot_table(index=["dataset", "shift"], columns="share", values=what, sort=False)
+        for what in ("auroc", "edges")
+    )
+    cells = auroc.map("{:.1f}".format)
+    cells["edges"] = [", ".join(f"{kept:.0%}" for kept in row) for row in edges.to_numpy()]
+    return INTRODUCTION.format(seeds=frame["seed"].nunique()) + markdown_table(cells.reset_index())
 
 
 def main() -> None:
@@ -88,6 +84,7 @@ def main() -> None:
     parser.add_argument("--datasets", default="cora,chameleon,actor,cornell")
     parser.add_argument("--seeds", type=int, default=2)
     asked = parser.parse_args()
+    find_datasets()
     found = [row for name in asked.datasets.split(",") for seed in range(asked.seeds) for row in rows(name, seed)]
     frame = pd.DataFrame(found)
     RESULTS.mkdir(exist_ok=True)

@@ -215,10 +215,8 @@ def table(rows: pd.DataFrame, columns: str) -> str:
     """Rows as a Markdown table."""
     if rows.empty:
         return "Not measured yet."
-    names = columns.split()
-    lines = [f"| {' | '.join(name.replace('_', ' ') for name in names)} |", "|" + "---|" * len(names)]
-    lines += [f"| {' | '.join(_text(row[name]) for name in names)} |" for row in rows.to_dict("records")]
-    return "\n".join(lines)
+    texts = rows[columns.split()].map(_text)
+    return measure.markdown_table(texts.rename(columns=lambda name: name.replace("_", " "))).rstrip()
 
 
 def _text(value: Any) -> str:
