@@ -23,7 +23,7 @@ class TermWeights:
         latent: The energy of the latent: mixture base and head trained by maximum likelihood.
         classes: The energy of the class logits of the encoder.
         probe: The energy of the class logits of a linear probe on the hop directions.
-        length: The energy of the length of the node's own features, two-sided.
+        length: The density of the length of the node's own features.
         own: The density of the direction of the node's own features.
         near: The same two hops away.
         far: The same at the last hop.
@@ -33,7 +33,7 @@ class TermWeights:
     latent: Weight = (0.25, 1.25)
     classes: Weight = (1.0, 3.0)
     probe: Weight = (0.5, 3.0)
-    length: Weight = (1.0, 0.0)
+    length: Weight = (1.25, 0.0)
     own: Weight = (1.0, 1.0)
     near: Weight = (0.0, 1.0)
     far: Weight = (0.5, 0.5)
