@@ -118,7 +118,7 @@ def test_a_description_that_is_no_json(model, content):
         ({"method": "another"}, "altered"),
         ({"checksum": "0" * 64}, "altered"),
         ({"about_checksum": None}, "altered"),
-        ({"format_version": 2}, "format version 2, this degem reads 1"),
+        ({"format_version": 3}, "format version 3, this degem reads 2"),
         ({"format_version": "x"}, "format version x"),
         ({"format": "layers-model"}, "does not describe a degem model"),
     ],

@@ -44,3 +44,12 @@ def test_a_base_of_more_components_than_the_mixture_is_the_same_density() -> Non
         energy.set_base(mixture)
     points = torch.from_numpy(rng.standard_normal((10, 4))).float()
     torch.testing.assert_close(three(points), one(points))
+
+
+def test_points_close_together_and_far_from_zero_keep_their_order() -> None:
+    points = 1 + 1e-4 * np.random.default_rng(2).standard_normal((200, 4))
+    mixture = fit_mixture(points)
+    energy = MixtureEnergy(4, 1)
+    energy.set_base(mixture)
+    exact = (((points - mixture.middle) @ mixture.whitening) ** 2).sum(axis=1) / 2
+    np.testing.assert_allclose(energy(torch.from_numpy(points).float()).numpy(), exact, rtol=0.05, atol=0.05)

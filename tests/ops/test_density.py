@@ -14,7 +14,7 @@ def clouds(per_class: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def energies_under(mixture, points: np.ndarray) -> np.ndarray:  # type: ignore[no-untyped-def]
-    whitened = points @ mixture.whitening
+    whitened = (points - mixture.middle) @ mixture.whitening
     distances = ((whitened[:, None] - mixture.centres[None]) ** 2).sum(axis=2)
     return -logsumexp(mixture.log_prior - distances / 2, axis=1)
 
@@ -22,7 +22,7 @@ def energies_under(mixture, points: np.ndarray) -> np.ndarray:  # type: ignore[n
 def test_energy_is_the_mixture_written_out() -> None:
     points, labels = clouds(30, seed=0)
     mixture = fit_mixture(points, labels)
-    whitened = points @ mixture.whitening
+    whitened = (points - mixture.middle) @ mixture.whitening
     fast = mixture_energy(squared_distances(whitened, mixture.centres), mixture.log_prior)
     np.testing.assert_allclose(fast, energies_under(mixture, points), rtol=1e-6)
 
@@ -30,7 +30,7 @@ def test_energy_is_the_mixture_written_out() -> None:
 def test_residuals_are_white() -> None:
     points, labels = clouds(2000, seed=1)
     mixture = fit_mixture(points, labels)
-    residuals = points @ mixture.whitening - mixture.centres[labels]
+    residuals = (points - mixture.middle) @ mixture.whitening - mixture.centres[labels]
     np.testing.assert_allclose(np.cov(residuals.T), np.eye(4), atol=0.06)
 
 

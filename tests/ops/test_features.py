@@ -43,3 +43,8 @@ def test_read_only_arrays_become_tensors_without_a_warning() -> None:
         strided, sparse = to_tensor(dense), to_tensor(sp.csr_array(dense))
     assert sparse.layout == torch.sparse_csr
     assert torch.equal(strided, sparse.to_dense())
+
+
+def test_rows_too_small_to_be_inverted_stay_as_they_are() -> None:
+    tiny = np.full((2, 3), 1e-42, dtype=np.float32)
+    np.testing.assert_array_equal(row_normalize(tiny), tiny)

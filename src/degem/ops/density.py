@@ -19,12 +19,15 @@ class Mixture:
     r"""Gaussians of one covariance, in the space where that covariance is the identity.
 
     Arguments:
-        whitening: The map :math:`W` into that space, :math:`u = zW`, of shape (d, d).
-        centres: Their means there, :math:`\mu_y W`, of shape (C, d).
+        middle: The mean :math:`m` of all points, of shape (d,). Without it, points close together would be lost in the
+            rounding of where they lie.
+        whitening: The map :math:`W` into that space, :math:`u = (z - m)W`, of shape (d, d).
+        centres: Their means there, :math:`(\mu_y - m) W`, of shape (C, d).
         log_prior: The log-share :math:`\log\pi_y` of each.
         left_out: The energy of each fitted point under the mixture fitted without it.
     """
 
+    middle: Array
     whitening: Array
     centres: Array
     log_prior: Array
@@ -52,12 +55,13 @@ def fit_mixture(points: Array, labels: NDArray[np.int64] | None = None) -> Mixtu
 
     count = len(points)
     scale = points.std(axis=0) + 1e-6
-    scaled = points / scale
+    middle = points.mean(axis=0)
+    scaled = (points - middle) / scale
     _, member = np.unique(np.zeros(count) if labels is None else labels, return_inverse=True)
     sizes = np.bincount(member).astype(np.float64)
     sums = np.zeros((len(sizes), points.shape[1]))
     np.add.at(sums, member, scaled)
-    means = (sums + PSEUDO_COUNT * scaled.mean(axis=0)) / (sizes + PSEUDO_COUNT)[:, None]
+    means = sums / (sizes + PSEUDO_COUNT)[:, None]  # the mean of all is 0
     covariance, shrinkage = ledoit_wolf(scaled - means[member], assume_centered=True)
     covariance += 1e-6 * max(np.trace(covariance) / len(covariance), 1e-12) * np.eye(len(covariance))
     whiten = np.linalg.cholesky(np.linalg.inv(covariance))
@@ -67,7 +71,7 @@ def fit_mixture(points: Array, labels: NDArray[np.int64] | None = None) -> Mixtu
     factor = sizes[member] / np.maximum(sizes[member] - 1, 0.5)
     leverage = np.maximum(1 - (1 - shrinkage) * distances[own] * factor / count, MIN_LEVERAGE)
     distances[own] *= factor**2 / leverage
-    return Mixture(whiten / scale[:, None], centres, log_prior, mixture_energy(distances, log_prior))
+    return Mixture(middle, whiten / scale[:, None], centres, log_prior, mixture_energy(distances, log_prior))
 
 
 def fit_kernels(values: Array) -> Mixture:
@@ -82,9 +86,9 @@ def fit_kernels(values: Array) -> Mixture:
         values: The numbers, logarithms of lengths for example, of shape (n,).
 
     Example:
-        >>> kernels = fit_kernels(np.repeat([-7.0, 0.0], 50))
-        >>> between, inside = -3.5 * kernels.whitening[0, 0], kernels.centres[-1, 0]
-        >>> bool(((between - kernels.centres) ** 2).min() > ((inside - kernels.centres) ** 2).min())
+        >>> kernels = fit_kernels(np.repeat([-7.0, 0.0], [20, 80]))
+        >>> between = (-3.5 - kernels.middle) @ kernels.whitening
+        >>> bool(abs(between - kernels.centres).min() > 10)
         True
     """
     count = len(values)
@@ -92,11 +96,13 @@ def fit_kernels(values: Array) -> Mixture:
     spread = min(values.std(), (high - low) / 1.34)
     bandwidth = max(1.8 * spread * count**-0.2, MIN_BANDWIDTH)
     levels = (np.arange(NUM_KERNELS) + 0.5) / NUM_KERNELS
-    centres = np.quantile(values, levels, method="inverted_cdf")[:, None] / bandwidth
+    middle = values.mean()
+    centres = (np.quantile(values, levels, method="inverted_cdf")[:, None] - middle) / bandwidth
     log_prior = np.full(NUM_KERNELS, -np.log(NUM_KERNELS))
-    density = np.exp(-mixture_energy(squared_distances(values[:, None] / bandwidth, centres), log_prior))
+    whitened = (values[:, None] - middle) / bandwidth
+    density = np.exp(-mixture_energy(squared_distances(whitened, centres), log_prior))
     without = np.maximum(density - 1 / count, count**-2.0) / max(1 - 1 / count, 0.5)
-    return Mixture(np.array([[1 / bandwidth]]), centres, log_prior, -np.log(without))
+    return Mixture(np.array([middle]), np.array([[1 / bandwidth]]), centres, log_prior, -np.log(without))
 
 
 def squared_distances(whitened: Array, centres: Array) -> Array:

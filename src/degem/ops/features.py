@@ -89,13 +89,14 @@ def sparse_csr(pointers: torch.Tensor, columns: torch.Tensor, values: torch.Tens
 
 
 def inverse(norms: NDArray[np.float64]) -> NDArray[np.float32]:
-    """1 / norm, and 1 where the norm is zero.
+    """1 / norm, and 1 where the norm is zero, or so small that its inverse is no float32.
 
     Example:
         >>> inverse(np.array([4.0, 0.0]))
         array([0.25, 1.  ], dtype=float32)
     """
-    return (1 / np.where(norms > 0, norms, 1)).astype(np.float32)
+    smallest = 1 / np.finfo(np.float32).max
+    return (1 / np.where(norms > smallest, norms, 1)).astype(np.float32)
 
 
 def _shared(array: NDArray[Any]) -> torch.Tensor:

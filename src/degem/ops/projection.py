@@ -60,7 +60,7 @@ def fit_projection(
     found = min(rank, width, features.shape[0])
     kept = randomized_svd(features, found, n_iter=2, random_state=seed)[2].T
     if wanted is not None and width > rank:  # otherwise nothing is lost
-        number = min(np.linalg.matrix_rank(wanted), MAX_WANTED)
+        number = min(np.linalg.matrix_rank(wanted), MAX_WANTED, rank)
         kept = _extended(kept[:, : rank - number], wanted.T.astype(np.float64), number)
     random = rng.standard_normal((width, num_random)) / np.sqrt(max(num_random, 1))
     random -= kept @ (kept.T @ random)

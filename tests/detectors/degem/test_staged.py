@@ -59,3 +59,23 @@ def test_without_labelled_neighbours_homophily_is_guessed_from_features() -> Non
     assert DeGEM(num_epochs=2).fit(graph).way_.module.homophily.item() > 0.3
     mixed = graph.replace(features=features[rng.permutation(2 * size)])
     assert DeGEM(num_epochs=2).fit(mixed).way_.module.homophily.item() < 0.1
+
+
+def test_a_rare_class_stays_when_training_nodes_are_sampled(
+    small_graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("degem.detectors.degem.staged_trainer.MAX_POOL", 20)
+    labels = np.where(np.arange(small_graph.num_nodes) == 60, 3, small_graph.labels)
+    train = np.ones(small_graph.num_nodes, dtype=np.bool_)
+    train[-10:] = False
+    detector = DeGEM(num_epochs=2, num_head_steps=2)
+    detector.fit(small_graph.replace(labels=labels), train_mask=train, calibration_mask=~train)
+    assert detector.predict_proba(small_graph).shape[1] == 4
+
+
+def test_fewer_directions_than_classes_ask_for_are_enough(small_graph: Graph) -> None:
+    wide = np.random.default_rng(0).random((small_graph.num_nodes, 40)).astype(np.float32)
+    detector = DeGEM(num_epochs=2, num_head_steps=2, projection_dim=3, random_dim=2).fit(
+        small_graph.replace(features=wide)
+    )
+    assert detector.decision_function(small_graph.replace(features=wide)).shape == (small_graph.num_nodes,)

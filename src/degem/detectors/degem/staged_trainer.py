@@ -54,7 +54,8 @@ def draw_pool(
     """A pool whose size does not grow with the graph beyond a point."""
     some_train = train_nodes
     if len(train_nodes) > MAX_POOL:
-        some_train = np.sort(rng.choice(train_nodes, MAX_POOL, replace=False))
+        one_a_class = np.unique(labels[train_nodes], return_index=True)[1]
+        some_train = np.union1d(rng.choice(train_nodes, MAX_POOL, replace=False), train_nodes[one_a_class])
     nodes = np.arange(inputs.num_nodes)
     if inputs.num_nodes > MAX_POOL:
         nodes = np.union1d(rng.choice(inputs.num_nodes, MAX_POOL, replace=False), some_train)
