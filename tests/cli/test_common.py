@@ -60,3 +60,20 @@ def test_a_dataset_by_name(data_dir, tmp_path, monkeypatch):
     monkeypatch.setenv("DEGEM_DATA", str(data_dir))
     monkeypatch.setenv("DEGEM_CACHE", str(tmp_path))
     assert open_graph("Cora", Columns()).num_nodes == 2708
+
+
+@pytest.mark.parametrize("level", [0, 1, -0.1, 1.5, "nan"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("score", "model", "graph", "--out", "s.csv", "--alpha"),
+        ("score", "model", "graph", "--out", "s.csv", "--fdr"),
+        ("evaluate", "model", "graph", "--ood", "strange", "--alpha"),
+        ("report", "model", "graph", "--alpha"),
+        ("compare", "model", "graph", "graph", "--alpha"),
+    ],
+)
+def test_an_impossible_level_is_refused_before_the_work(run, words, level):
+    outcome = run(*words, level)  # there is neither model nor graph: nothing was looked at
+    assert (outcome.code, outcome.err.count("\n")) == (2, 1)
+    assert f"{words[-1]} {level}: a level must lie strictly between 0 and 1" in outcome.err

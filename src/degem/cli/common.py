@@ -54,10 +54,26 @@ Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the method; may be given many times."),
 ]
-Alpha = Annotated[float, typer.Option(min=0, max=1, help="False-alarm rate: share of ID nodes that may be flagged.")]
+
+
+def _between_0_and_1(option: typer.CallbackParam, value: float | None) -> float | None:
+    """Refuse 0 and 1 while the words are read: the library would do so only once everything is scored."""
+    if value is not None and not 0 < value < 1:
+        raise ParameterError(f"{option.opts[0]} {value:g}: a level must lie strictly between 0 and 1")
+    return value
+
+
+Alpha = Annotated[
+    float,
+    typer.Option(callback=_between_0_and_1, help="False-alarm rate: share of ID nodes that may be flagged."),
+]
 FalseDiscoveryRate = Annotated[
     float | None,
-    typer.Option("--fdr", min=0, max=1, help="Instead of --alpha: share of flagged nodes that may be false alarms."),
+    typer.Option(
+        "--fdr",
+        callback=_between_0_and_1,
+        help="Instead of --alpha: share of flagged nodes that may be false alarms.",
+    ),
 ]
 ByDegree = Annotated[bool, typer.Option("--by-degree", help="Calibrate among nodes of similar degree.")]
 
