@@ -69,6 +69,13 @@ def test_parameters_tell_every_setting_apart() -> None:
     assert json.loads(text(num_hops=usual + 1))["set"] == {"num_hops": usual + 1}
 
 
+def test_datasets_are_spelt_as_rows_are_whatever_was_asked_for(tmp_path: Path) -> None:
+    spec = narrowed(read_spec("main"), datasets=["Cora", "Twitch", "cora", "ogbn-arxiv"])
+    assert spec.datasets == ("cora", "twitch", "arxiv")
+    (tmp_path / "own.toml").write_text('datasets = ["Photo"]\nmethods = ["msp"]\n')
+    assert read_spec(str(tmp_path / "own.toml")).datasets == ("amazon-photo",)
+
+
 def test_mistakes_are_named(tmp_path: Path) -> None:
     with pytest.raises(DegemError, match="main"):
         read_spec("mian")

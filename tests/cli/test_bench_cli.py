@@ -59,10 +59,11 @@ def test_datasets_lists_what_is_here(here: Path) -> None:
 
 
 def test_tune_says_how_to_use_the_best_and_refuses_the_oracle_on_own_graphs(here: Path) -> None:
-    arguments = ["tune", "cornell", "--method", "msp", "--trials", "1", "--out", str(here / "study")]
+    arguments = ["tune", "Cornell", "--method", "msp", "--trials", "1", "--out", str(here / "study")]
     done = runner.invoke(app, arguments)
     assert done.exit_code == 0, done.output
     assert "--set learning_rate=" in done.output
     assert "ORACLE" not in done.output
+    assert json.loads((here / "study" / "best.json").read_text())["on"] == "cornell"
     refused = runner.invoke(app, ["tune", "my_graph/", "--protocol", "oracle", "--out", str(here / "study")])
     assert "needs a benchmark dataset" in str(refused.exception)

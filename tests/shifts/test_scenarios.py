@@ -10,7 +10,7 @@ from degem.errors import DegemError
 from degem.shifts import Scenario, Settings, load_scenario
 from degem.shifts.assembly import label_leave_out, manipulation
 from degem.shifts.label import label_parts
-from degem.shifts.scenarios import kind_of, shifts_of
+from degem.shifts.scenarios import kind_of, scenario_name, shifts_of
 
 INDUCTIVE = Settings(without_ood=True, without_test=True)
 
@@ -95,6 +95,25 @@ def test_names_of_shifts() -> None:
     assert shifts_of("synthetic-cora-0.2") == ("feature",)
     with pytest.raises(DegemError, match="structure"):
         kind_of("texture")
+
+
+def test_a_dataset_has_one_name_however_it_is_spelt() -> None:
+    assert shifts_of("Twitch") == ("ES", "FR", "RU")
+    assert shifts_of("ogbn-arxiv") == ("2018", "2019", "2020")
+    names = ("Cora", "PHOTO", "Twitch", "twitch-DE", "OGBN-arxiv", "Synthetic-Cora-.2")
+    assert [scenario_name(name) for name in names] == [
+        *("cora", "amazon-photo", "twitch", "twitch-de", "arxiv", "synthetic-cora-0.2")
+    ]
+    for wrong in ("corra", "synthetic-cora-x", "synthetic-cora-2"):
+        with pytest.raises(DegemError, match=wrong):
+            scenario_name(wrong)
+
+
+def test_another_spelling_is_the_same_scenario(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DEGEM_CACHE", str(tmp_path))
+    scenario = load_scenario("Cora", "manipulation", Settings(), data_dir)
+    assert scenario.dataset == "cora"
+    assert int(scenario.train_graph.masks["train"].sum()) == 140
 
 
 @pytest.mark.parametrize(("dataset", "kind"), [("cornell", "label"), ("cora", "manipulation"), ("twitch", "domain")])

@@ -19,7 +19,7 @@ from degem.bench.worker import Group, Places, failed, work
 from degem.data.datasets import missing_file
 from degem.data.locations import cache_root, data_root
 from degem.shifts import domain
-from degem.shifts.scenarios import SYNTHETIC, kind_of
+from degem.shifts.scenarios import SYNTHETIC, TWITCH, kind_of
 
 POLL = 0.2
 
@@ -117,7 +117,7 @@ def absent_datasets(datasets: Iterable[str], data_dir: Path | None = None) -> di
         sources = [dataset]
         if dataset.startswith(SYNTHETIC):
             sources = ["cora"]
-        elif dataset == "twitch":
+        elif dataset == TWITCH:
             sources = [domain.ID_DOMAIN, domain.EXPOSURE_DOMAIN, *domain.OOD_DOMAINS.values()]
         missing = [path for source in sources if (path := missing_file(source, data_dir)) is not None]
         if missing:

@@ -15,7 +15,7 @@ from typing import Any
 from degem import parameters
 from degem.detectors import Detector
 from degem.errors import DegemError, ParameterError
-from degem.shifts.scenarios import shifts_of
+from degem.shifts.scenarios import scenario_name, shifts_of
 
 FOLDER = Path(__file__).parent / "specs"
 PROTOCOLS = ("strict", "oracle", "inductive")
@@ -144,7 +144,7 @@ def read_spec(name: str) -> Spec:
         title=raw.get("title", path.stem),
         published=raw.get("published", ""),
         variants=tuple(_variants(raw)),
-        datasets=tuple(raw["datasets"]),
+        datasets=_datasets(raw["datasets"]),
         seeds=parse_seeds(str(raw.get("seeds", 5))),
         shifts=tuple(raw["shifts"]) if "shifts" in raw else None,
         label_rates=tuple(float(rate) for rate in raw.get("label_rates", (1.0,))),
@@ -160,6 +160,11 @@ def _variants(raw: Mapping[str, Any]) -> Iterator[Variant]:
         if entry["method"] in Detector.registry:
             base = as_published(entry["method"]) if raw.get("base") == "published" else {}
             yield Variant(entry["name"], entry["method"], {**base, **entry.get("set", {})})
+
+
+def _datasets(names: Iterable[str]) -> tuple[str, ...]:
+    """Datasets as rows of results spell them, each once."""
+    return tuple(dict.fromkeys(map(scenario_name, names)))
 
 
 def as_published(method: str) -> dict[str, Any]:
@@ -207,12 +212,10 @@ def narrowed(
         kept = tuple(variant for variant in variants if variant.name in methods or variant.method in methods)
         named = {variant.name for variant in kept} | {variant.method for variant in kept}
         variants = kept + tuple(Variant(name, name) for name in methods if name not in named)
-    for dataset in datasets or ():
-        shifts_of(dataset)
     return dataclasses.replace(
         spec,
         variants=variants,
-        datasets=tuple(datasets) if datasets is not None else spec.datasets,
+        datasets=_datasets(datasets) if datasets is not None else spec.datasets,
         shifts=tuple(shifts) if shifts is not None else spec.shifts,
         seeds=seeds or spec.seeds,
     )

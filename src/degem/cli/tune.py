@@ -53,10 +53,11 @@ def tune(
     from degem.bench import tuning
     from degem.bench.protocols import scenario_settings
     from degem.data.datasets import ALIASES, DATASETS
-    from degem.shifts.scenarios import kind_of, load_scenario, shifts_of
+    from degem.shifts.scenarios import kind_of, load_scenario, scenario_name, shifts_of
 
     method_named(method)
-    if graph in DATASETS or graph in ALIASES:
+    if not Path(graph).exists() and graph.lower() in {*DATASETS, *ALIASES}:  # a file goes first, as in every command
+        graph = scenario_name(graph)
         kind = kind_of(shifts_of(graph)[0])
         scenario = load_scenario(graph, kind, scenario_settings(protocol.value, seed, 1.0), data_dir)
         if protocol is Protocol.strict:

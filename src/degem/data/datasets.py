@@ -144,6 +144,19 @@ DATASETS: dict[str, Dataset] = {
 ALIASES = {"twitch": "twitch-de", "ogbn-arxiv": "arxiv", "photo": "amazon-photo"}
 
 
+def dataset_name(name: str) -> str:
+    """The one spelling of a dataset's name, from any case and any alias.
+
+    Example:
+        >>> dataset_name("ogbn-Arxiv")
+        'arxiv'
+    """
+    key = ALIASES.get(name.lower(), name.lower())
+    if key not in DATASETS:
+        raise DegemError(f"there is no dataset {name!r}: known are {', '.join(DATASETS)}")
+    return key
+
+
 def describe(name: str) -> Dataset:
     """What is known of the dataset called ``name``.
 
@@ -151,10 +164,7 @@ def describe(name: str) -> Dataset:
         >>> describe("Cora").num_nodes
         2708
     """
-    key = ALIASES.get(name.lower(), name.lower())
-    if key not in DATASETS:
-        raise DegemError(f"there is no dataset {name!r}: known are {', '.join(DATASETS)}")
-    return DATASETS[key]
+    return DATASETS[dataset_name(name)]
 
 
 def missing_file(name: str, data_dir: str | Path | None = None) -> Path | None:

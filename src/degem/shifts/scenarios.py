@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from degem.data.datasets import DATASETS, dataset_key, describe, load_dataset
+from degem.data.datasets import DATASETS, dataset_key, dataset_name, describe, load_dataset
 from degem.data.graph_cache import Arrays, cached
 from degem.data.splits import Masks, random_split
 from degem.errors import DegemError
@@ -23,6 +23,7 @@ from degem.shifts.label import label_parts
 from degem.shifts.stored import pack, unpack
 
 SYNTHETIC = "synthetic-cora-"
+TWITCH = "twitch"  # as a scenario it is six graphs; load_dataset("twitch") is the German one
 KINDS: dict[str, tuple[str, ...]] = {
     "manipulation": ("structure", "feature"),
     "label": ("label",),
@@ -44,16 +45,38 @@ def kind_of(shift: str) -> str:
     raise DegemError(f"there is no shift {shift!r}: known are {', '.join(sum(KINDS.values(), ()))}")
 
 
+def scenario_name(dataset: str) -> str:
+    """The one spelling of the name that scenarios and rows of results carry, from any case and any alias.
+
+    Example:
+        >>> scenario_name("Cora"), scenario_name("Twitch"), scenario_name("synthetic-cora-1")
+        ('cora', 'twitch', 'synthetic-cora-1.0')
+    """
+    name = dataset.lower()
+    if name == TWITCH:
+        return name
+    if not name.startswith(SYNTHETIC):
+        return dataset_name(dataset)
+    try:
+        homophily = float(name.removeprefix(SYNTHETIC))
+    except ValueError:
+        homophily = -1.0
+    if not 0 <= homophily <= 1:
+        raise DegemError(f"there is no dataset {dataset!r}: {SYNTHETIC}H has a homophily H between 0 and 1")
+    return f"{SYNTHETIC}{homophily}"
+
+
 def shifts_of(dataset: str) -> tuple[str, ...]:
     """The shifts that make sense for a dataset.
 
     Example:
-        >>> shifts_of("cora")
+        >>> shifts_of("Cora")
         ('structure', 'feature', 'label')
     """
+    dataset = scenario_name(dataset)
     if dataset.startswith(SYNTHETIC):
         return ("feature",)
-    if dataset == "twitch":
+    if dataset == TWITCH:
         return KINDS["domain"]
     if dataset.startswith("arxiv"):
         return KINDS["time"]
@@ -65,11 +88,12 @@ def load_scenario(dataset: str, kind: str, settings: Settings, data_dir: str | P
     """The scenario of one kind of shift on one dataset, from the cache where it was made before.
 
     Arguments:
-        dataset: A dataset, ``twitch``, or ``synthetic-cora-H`` with a homophily H between 0 and 1.
+        dataset: A dataset in any spelling, ``twitch``, or ``synthetic-cora-H`` with a homophily H between 0 and 1.
         kind: ``manipulation`` (the shifts structure and feature), ``label``, ``domain`` or ``time``.
         settings: How it is made.
         data_dir: The folder of raw files, see :func:`degem.data.datasets.load_dataset`.
     """
+    dataset = scenario_name(dataset)
     sources = [_source(dataset)]
     if kind == "domain":
         sources = [domain.ID_DOMAIN, domain.EXPOSURE_DOMAIN, *domain.OOD_DOMAINS.values()]
