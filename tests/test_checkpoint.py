@@ -70,7 +70,7 @@ def test_resumed_equals_uninterrupted(tmp_path: Path, stop: int) -> None:
 
 def test_a_finished_phase_is_restored_without_a_step(tmp_path: Path) -> None:
     first = Run()
-    train(first.step, 3, checkpoints=Checkpoints(tmp_path, "k"), parts=first.parts)
+    train(first.step, 3, checkpoints=Checkpoints(tmp_path, "k", every=0), parts=first.parts)
     second = Run()
     history = train(
         second.interrupted_at(0), 3, checkpoints=Checkpoints(tmp_path, "k", resume=True), parts=second.parts
@@ -81,7 +81,7 @@ def test_a_finished_phase_is_restored_without_a_step(tmp_path: Path) -> None:
 
 def test_another_fit_is_refused_and_a_new_one_starts_empty(tmp_path: Path) -> None:
     run = Run()
-    train(run.step, 2, checkpoints=Checkpoints(tmp_path / "c", "one"), parts=run.parts)
+    train(run.step, 2, checkpoints=Checkpoints(tmp_path / "c", "one", every=0), parts=run.parts)
     with pytest.raises(DegemError, match="another fit"):
         Checkpoints(tmp_path / "c", "two", resume=True).restore("train", run.parts)
     Checkpoints(tmp_path / "c", "two")
@@ -123,7 +123,22 @@ def test_slow_checkpoints_are_rare(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     now[0] = 1.0
     assert checkpoints.due()
     checkpoints.save("train", 1, {}, {})
-    now[0] += 199
+    now[0] += 999
     assert not checkpoints.due()
     now[0] += 1
     assert checkpoints.due()
+
+
+def test_a_short_run_writes_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("degem.checkpoint.time.monotonic", lambda: now[0])
+
+    def step(index: int) -> dict[str, float]:
+        now[0] += 1
+        return {"loss": 0.0}
+
+    checkpoints = Checkpoints(tmp_path / "c", "key")
+    train(step, 4, checkpoints=checkpoints)
+    assert not (tmp_path / "c").exists()
+    train(step, 2, checkpoints=checkpoints)
+    assert [file.name for file in (tmp_path / "c").iterdir()] == ["train.checkpoint"]

@@ -18,7 +18,8 @@ from torch import Tensor, nn
 from degem.errors import DegemError
 
 SUFFIX = ".checkpoint"
-MAX_SHARE = 0.05  # of the time may go into writing checkpoints
+EVERY = 5.0  # seconds: a shorter fit is sooner done again than its checkpoints are worth, and writes none
+MAX_SHARE = 0.01  # of the time may go into writing checkpoints
 Part = nn.Module | torch.optim.Optimizer | torch.Generator | Tensor
 
 
@@ -29,10 +30,10 @@ class Checkpoints:
         folder: The folder; made when first written to.
         key: What the fit depends on (method, parameters, graph). Checkpoints of another key are refused.
         resume: Whether to go on from what is there; else checkpoints that are there are removed.
-        every: Seconds between two checkpoints of a phase; more where writing one takes long.
+        every: Seconds to the first checkpoint and between any two; more where writing one takes long.
     """
 
-    def __init__(self, folder: str | Path, key: str, *, resume: bool = False, every: float = 1.0) -> None:
+    def __init__(self, folder: str | Path, key: str, *, resume: bool = False, every: float = EVERY) -> None:
         self.folder, self.key, self.every = Path(folder), key, every
         self._last, self._cost = time.monotonic(), 0.0
         if not resume:

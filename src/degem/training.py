@@ -120,7 +120,7 @@ def train(
         for name, value in metrics.items():
             history.setdefault(name, []).append(float(value))
         history.setdefault("seconds", []).append(time.perf_counter() - start)
-        if checkpoints is not None and (checkpoints.due() or index + 1 == num_steps):
+        if checkpoints is not None and checkpoints.due():
             checkpoints.save(phase, index + 1, parts, history)
         on_progress(Progress(phase, index + 1, num_steps, metrics, rows_per_step * (index + 1)))
     return history
