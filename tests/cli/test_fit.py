@@ -45,7 +45,6 @@ def test_notices_are_one_line_each(run, folder, tmp_path):
         (["--method", "magic"], "there is no method 'magic': choose from"),
         (["--device", "quantum"], "choose cpu, cuda or cuda:N"),
         (["--label-column", "nothing"], "'nothing'"),
-        (["--resume"], "--resume needs the --checkpoint folder"),
         (["--method", "oe", "--exposure", "topic", "--label-column", "topic"], "topic"),
     ],
 )
@@ -72,20 +71,19 @@ def test_exposure_comes_from_a_column(run, folder, tmp_path):
     assert json.loads(outcome.out)["method"] == "oe"
 
 
-def test_checkpoints_are_handed_on(run, folder, tmp_path, monkeypatch):
-    seen: dict[str, object] = {}
-    fit = DeGEM.fit
-    monkeypatch.setattr(
-        DeGEM, "fit", lambda self, graph, **options: seen.update(options) or fit(self, graph, **options)
-    )
-    words = ["--label-column", "topic", "--keep-columns", "strange", "--checkpoint", tmp_path / "state", "--resume"]
-    assert run("fit", folder, "--out", tmp_path / "model", *words, *QUICK).code == 0
-    assert (seen["checkpoint"], seen["resume"]) == (tmp_path / "state", True)
+@pytest.mark.parametrize("way", [["--method", "msp"], ["--set", "training=recurrent", "--set", "latent_dim=8"]])
+@pytest.mark.parametrize("asked", [["--resume"], ["--checkpoint", "state"]])
+def test_who_asks_for_checkpoints_hears_where_there_are_none(run, folder, tmp_path, way, asked):
+    words = ["--label-column", "topic", "--keep-columns", "strange", "--set", "num_epochs=2", *way]
+    outcome = run("fit", folder, "--out", tmp_path / "model", *words, *asked)
+    told = [line for line in outcome.err.splitlines() if "keeps no checkpoints at these settings" in line]
+    assert (outcome.code, len(told)) == (0, 1)
+    assert "checkpoint" not in run("fit", folder, "--out", tmp_path / "model", *words).err
 
 
 def test_a_dry_run_tells_the_cost_and_fits_nothing(run, folder, tmp_path):
     words = ["--label-column", "topic", "--keep-columns", "strange", "--dry-run"]
-    outcome = run("fit", folder, "--out", tmp_path / "model", *words, "--json")
+    outcome = run("fit", folder, *words, "--json")
     assert outcome.code == 0, outcome.err
     told = json.loads(outcome.out)
     assert told["nodes"] == 120
@@ -93,9 +91,15 @@ def test_a_dry_run_tells_the_cost_and_fits_nothing(run, folder, tmp_path):
     assert told["disk_mib"] == 0
     outcome = run("fit", folder, "--out", tmp_path / "model", *words, "--memory-budget", 1, "--set", "num_hops=50")
     assert "MiB of temporary files" in outcome.out
-    outcome = run("fit", folder, "--out", tmp_path / "model", *words, "--method", "msp")
+    outcome = run("fit", folder, *words, "--method", "msp")
     assert (outcome.code, "cannot tell what it takes" in outcome.err) == (2, True)
     assert not (tmp_path / "model").exists()
+
+
+def test_a_fit_without_a_target_is_refused_before_the_work(run):
+    outcome = run("fit", "no-such-graph/")
+    assert (outcome.code, outcome.err.count("\n")) == (2, 1)
+    assert "--out MODEL is missing" in outcome.err
 
 
 def test_what_cannot_fit_is_refused_early_with_the_numbers(run, folder, tmp_path, monkeypatch):

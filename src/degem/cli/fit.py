@@ -31,38 +31,49 @@ from degem.cli.common import (
 from degem.errors import ParameterError
 
 if TYPE_CHECKING:
-    from degem import Graph, NodeSet
-    from degem.detectors.cost import Cost
+    from degem import Detector, Graph, NodeSet
+
+Out = Annotated[
+    Path | None, typer.Option(metavar="MODEL", help="Folder to write the model to; only --dry-run does without.")
+]
+Exposure = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="Column that marks nodes known to be OOD, for methods that need such."),
+]
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FOLDER",
+        help="Where a fit of more than seconds keeps its state; removed at its end.",
+        show_default="MODEL.checkpoint",
+    ),
+]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Go on from the last checkpoint of an interrupted fit, to the same model.")
+]
+MemoryBudget = Annotated[
+    float | None,
+    typer.Option(
+        min=1, metavar="MIB", help="Memory for hop features.", show_default="a quarter of what is free; then disk"
+    ),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Tell the memory, disk and time a fit takes, and stop.")]
 
 
 def fit(
     graph: GraphArgument,
-    out: Annotated[Path, typer.Option(metavar="MODEL", help="Folder to write the model to.")],
+    out: Out = None,
     method: Annotated[str, typer.Option(help="The detector's name: see degem methods.")] = "degem",
     settings: Settings = None,
     id_column: IdColumn = None,
     label_column: LabelColumn = None,
     feature_columns: FeatureColumns = None,
     keep_columns: KeepColumns = None,
-    exposure: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Column that marks nodes known to be OOD, for methods that need such."),
-    ] = None,
-    checkpoint: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Where a long fit keeps its state; removed at its end.")
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the --checkpoint of an interrupted fit.")
-    ] = False,
-    memory_budget: Annotated[
-        float | None,
-        typer.Option(
-            min=1, metavar="MIB", help="Memory for hop features.", show_default="a quarter of what is free; then disk"
-        ),
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Tell the memory, disk and time a fit takes, and stop.")
-    ] = False,
+    exposure: Exposure = None,
+    checkpoint: Checkpoint = None,
+    resume: Resume = False,
+    memory_budget: MemoryBudget = None,
+    dry_run: DryRun = False,
     seed: Seed = 0,
     device: Device = None,
     threads: Threads = None,
@@ -75,72 +86,110 @@ def fit(
 
     Example: degem fit my_graph/ --label-column topic --out model --set num_hops=3
     """
-    from degem import model_file
-    from degem.checkpoint import checkpoints_in
-    from degem.cli.progress import progress_bar
-    from degem.training import Progress
-
-    if resume and checkpoint is None:
-        raise ParameterError("--resume needs the --checkpoint folder of the interrupted fit")
     kind = method_named(method)
     detector = kind(seed=seed, device=device or "cpu").set_params(**parsed_settings(kind, settings))
     if memory_budget is not None:
         detector.set_params(memory_budget=memory_budget)
-    model_file.check_target(out)
     prepare_machine(threads, detector.device)
     columns = Columns(id_column, label_column, feature_columns, keep_columns)
+    if dry_run:
+        _tell_cost(detector, _read(graph, columns, exposure), as_json)
+        return
+    out = _checked_target(out)
+    state = _state_folder(detector, out, checkpoint, resume)
+    loaded = _read(graph, columns, exposure)
+    seconds = _fit(detector, loaded, _exposed(loaded, exposure), state, resume)
+    detector.save(out)
+    _tell_fit(detector, out, loaded, seconds, as_json)
+
+
+def _checked_target(out: Path | None) -> Path:
+    from degem import model_file
+
+    if out is None:
+        raise ParameterError("--out MODEL is missing: it says where the model goes (only --dry-run does without)")
+    model_file.check_target(out)
+    return out
+
+
+def _state_folder(detector: Detector, out: Path, checkpoint: Path | None, resume: bool) -> Path | None:
+    """Where checkpoints lie; None for a detector without, which is told to who asked for some."""
+    from degem.checkpoint import SUFFIX, checkpoints_in
+
+    if not detector.resumable:
+        if resume or checkpoint is not None:
+            _note(f"{detector.name} keeps no checkpoints at these settings: its fit starts from the beginning")
+        return None
+    home = out.resolve()
+    state = checkpoint or home.with_name(home.name + SUFFIX)
+    if resume and not checkpoints_in(state):
+        _note(f"no checkpoint in {state}: the fit starts from the beginning")
+    return state
+
+
+def _read(graph: str, columns: Columns, exposure: str | None) -> Graph:
+    from degem.cli.progress import progress_bar
+    from degem.training import Progress
+
     with progress_bar() as on_progress:
         on_progress(Progress("read", 0, 1))
-        loaded = open_graph(graph, columns, needed=[exposure])
-    cost = detector.estimate(loaded)
-    if dry_run:
-        _tell_cost(cost, loaded, method, as_json)
+        return open_graph(graph, columns, needed=[exposure])
+
+
+def _fit(detector: Detector, graph: Graph, exposed: NodeSet | None, state: Path | None, resume: bool) -> float:
+    """Fit what the machine has room for; how many seconds it took."""
+    from degem.checkpoint import checkpoints_in
+    from degem.cli.progress import progress_bar
+
+    cost = detector.estimate(graph)
     if cost is not None:
         cost.refuse_what_cannot_fit()
-    if dry_run:
-        return
-    if resume and checkpoint is not None and not checkpoints_in(checkpoint):
-        typer.echo(f"degem: note: no checkpoint in {checkpoint}: the fit starts from the beginning", err=True)
     start = time.perf_counter()
-    with progress_bar() as on_progress:
-        detector.fit(
-            loaded,
-            exposure=_exposed(loaded, exposure),
-            on_progress=on_progress,
-            checkpoint=checkpoint,
-            resume=resume,
-        )
-    seconds = time.perf_counter() - start
-    detector.save(out)
-    summary = {
-        "model": str(out),
-        "method": method,
-        "nodes": loaded.num_nodes,
-        "training_nodes": detector.num_training_nodes_,
-        "calibration_nodes": len(detector.calibration_scores_),
-        "classes": len(detector.classes_),
-        "seconds": round(seconds, 3),
-    }
-    if as_json:
-        print_json(summary)
-        return
-    typer.echo(
-        f"{method} fitted on {detector.num_training_nodes_:,} nodes in {seconds:.1f} s, "
-        f"calibrated on {len(detector.calibration_scores_):,}: {out}"
-    )
+    try:
+        with progress_bar() as on_progress:
+            detector.fit(graph, exposure=exposed, on_progress=on_progress, checkpoint=state, resume=resume)
+    except KeyboardInterrupt:
+        if state is not None and checkpoints_in(state):
+            _note(f"interrupted: the same command with --resume goes on from {state}")
+        raise
+    return time.perf_counter() - start
 
 
-def _tell_cost(cost: Cost | None, graph: Graph, method: str, as_json: bool) -> None:
-    """Print what a fit will take."""
+def _tell_cost(detector: Detector, graph: Graph, as_json: bool) -> None:
+    """Print what a fit will take, and refuse what cannot fit."""
+    cost = detector.estimate(graph)
     if cost is None:
-        raise ParameterError(f"--dry-run: {method} cannot tell what it takes; degem at its default training can")
+        raise ParameterError(f"--dry-run: {detector.name} cannot tell what it takes; degem at its default training can")
     if as_json:
         print_json({"nodes": graph.num_nodes, "edges": graph.num_edges, **dataclasses.asdict(cost)})
-        return
-    typer.echo(
-        f"{graph!r}: about {cost.memory_mib:,.0f} MiB of memory, {cost.disk_mib:,.0f} MiB of temporary files, "
-        f"{cost.seconds:,.0f} s on two cores"
-    )
+    else:
+        typer.echo(
+            f"{graph!r}: about {cost.memory_mib:,.0f} MiB of memory, {cost.disk_mib:,.0f} MiB of temporary files, "
+            f"{cost.seconds:,.0f} s on two cores"
+        )
+    cost.refuse_what_cannot_fit()
+
+
+def _tell_fit(detector: Detector, out: Path, graph: Graph, seconds: float, as_json: bool) -> None:
+    """Print what was fitted."""
+    num_training, num_held_out = detector.num_training_nodes_, len(detector.calibration_scores_)
+    if as_json:
+        print_json(
+            {
+                "model": str(out),
+                "method": detector.name,
+                "nodes": graph.num_nodes,
+                "training_nodes": num_training,
+                "calibration_nodes": num_held_out,
+                "classes": len(detector.classes_),
+                "seconds": round(seconds, 3),
+            }
+        )
+    else:
+        typer.echo(
+            f"{detector.name} fitted on {num_training:,} nodes in {seconds:.1f} s, "
+            f"calibrated on {num_held_out:,}: {out}"
+        )
 
 
 def _exposed(graph: Graph, column: str | None) -> NodeSet | None:
@@ -149,3 +198,7 @@ def _exposed(graph: Graph, column: str | None) -> NodeSet | None:
     from degem import NodeSet
 
     return None if column is None else NodeSet(graph, np.flatnonzero(truth_column(graph, column)))
+
+
+def _note(text: str) -> None:
+    typer.echo(f"degem: note: {text}", err=True)

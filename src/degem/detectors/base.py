@@ -98,6 +98,11 @@ class Detector(ABC):
         """What :meth:`fit` on ``graph`` will take, of methods that can tell."""
         return None
 
+    @property
+    def resumable(self) -> bool:
+        """Whether :meth:`fit` writes checkpoints, from which an interrupted one goes on."""
+        return False
+
     # -- fitting -----------------------------------------------------------------------------------------------
 
     def fit(

@@ -151,6 +151,11 @@ class DeGEM(Detector):
             return None
         return staged_cost(self, as_graph(graph), used_hops(self.num_hops))
 
+    @property
+    def resumable(self) -> bool:
+        """Whether :meth:`fit` writes checkpoints: the staged way does."""
+        return self.training == "staged"
+
     def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
         self.way_ = self._make_way()
         return self.way_.fit(training, on_progress)
