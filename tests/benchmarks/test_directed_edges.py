@@ -1,6 +1,7 @@
 """The study of one-way edges: its propagations by hand, and a page that says what its rows say."""
 
 import importlib.util
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -11,6 +12,8 @@ import scipy.sparse as sp
 import torch
 
 from degem import Detector, Graph
+from degem.detectors.split import resolve_training_set
+from degem.ops.edge_attention import looped_edges
 from degem.ops.features import to_tensor
 
 
@@ -21,10 +24,17 @@ def study() -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look there
     spec.loader.exec_module(module)
-    for name in ("mahalanobis-as-printed", "odin-as-printed"):
+    for name in ("gkde-as-printed", "mahalanobis-as-printed", "odin-as-printed", "oodgat-with-decay"):
         del Detector.registry[name]  # of the study alone
     return module
+
+
+@pytest.fixture
+def registered(study: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in (study.PrintedGKDE, study.PrintedMahalanobis, study.PrintedODIN):
+        monkeypatch.setitem(Detector.registry, kind.name, kind)
 
 
 def wired(edges: list[tuple[int, int]], num_nodes: int) -> sp.csr_array:
@@ -55,6 +65,71 @@ def test_a_network_learns_on_one_way_edges_with_the_right_gradient(study: Module
         study.encoders_gnn.symmetric_product(matrix, x).sum().backward()
     assert x.grad is not None
     assert x.grad[:, 0].tolist() == [2.0, 0.0, 0.0]
+
+
+def test_attention_sums_along_one_way_edges_with_the_right_gradient(study: ModuleType) -> None:
+    edges = looped_edges(wired([(0, 1), (0, 2)], 3))
+    weights, x = torch.ones(len(edges.senders), requires_grad=True), torch.tensor([[1.0], [2.0], [4.0]])
+    x.requires_grad_()
+    total = study.summed_one_way(edges, weights, x)
+    total.sum().backward()
+    assert total[:, 0].tolist() == [1.0, 3.0, 5.0]
+    assert x.grad is not None
+    assert x.grad[:, 0].tolist() == [3.0, 1.0, 1.0]
+
+
+def two_classes() -> Graph:
+    """Two groups of nodes, of which the training nodes are the last ones."""
+    features = np.random.default_rng(0).random((40, 6)).astype(np.float32)
+    features[::2, :3] += 2
+    masks = {"train": np.arange(40) >= 20, "val": np.arange(40) < 10}
+    edges = [(i, i + 2) for i in range(38)]
+    return Graph.from_arrays(features=features, edges=edges, labels=[0, 1] * 20, masks=masks)
+
+
+def test_the_printed_mahalanobis_reads_the_first_nodes_and_puts_absent_classes_at_zero(study: ModuleType) -> None:
+    graph = two_classes()
+    fitted = study.PrintedMahalanobis(num_epochs=3, absent_classes=True).fit(graph)
+    latents = fitted.embed(graph)
+    first, labels = latents[:20], graph.labels[20:]
+    np.testing.assert_allclose(fitted.means_[0], first[labels == 0].mean(axis=0), rtol=1e-5)
+    assert fitted.means_.shape[0] == 3
+    assert not fitted.means_[2].any()
+    assert (fitted.decision_function(graph) <= 0).all()
+
+
+def test_weight_decay_shrinks_the_attention_network_and_nothing_else(study: ModuleType) -> None:
+    graph = two_classes()
+    free, decayed = (
+        study.DecayingOODGAT(num_epochs=20, weight_decay=decay).fit(graph).network_.first.linear.weight.detach().norm()
+        for decay in (0.0, 0.1)
+    )
+    assert decayed < free
+    assert float(free) == float(study.OODGAT(num_epochs=20).fit(graph).network_.first.linear.weight.detach().norm())
+    assert torch.optim.Adam.__name__ == "Adam"
+
+
+def test_the_printed_gkde_sums_its_losses_over_nodes(study: ModuleType) -> None:
+    graph = two_classes()
+    advice = torch.full((40, 2), 0.5).log()
+    training, _, _ = resolve_training_set(graph, None, None, None, 0)
+    logits = torch.randn(40, 2, generator=torch.Generator().manual_seed(0))
+    ours, printed = (kind()._advised(advice, training)(logits, 100) for kind in (study.GKDE, study.PrintedGKDE))
+    factors = {name: float(printed[name] / ours[name]) for name in ours}
+    assert factors == pytest.approx({"classification": 20, "prior": 40, "teacher": 80}, rel=1e-5)
+
+
+@pytest.mark.usefixtures("registered")
+def test_a_suffix_says_how_a_method_is_run(study: ModuleType) -> None:
+    (plain,) = study.variants("oodgat: no decay", "feature", 0)
+    assert (plain.method, dict(plain.changes)) == ("oodgat", {"normalize_features": False})
+    assert len(study.variants("odin: searched", "feature", 0)) == study.DRAWS
+    (gkde,) = study.variants("gkde: probability", "label", 0)
+    assert gkde.detector().score == "probability"
+    (gpn,) = study.variants("gpn: probability", "label", 0)
+    assert gpn.changes["score"] == "probability"
+    (mahalanobis,) = study.variants("mahalanobis", "label", 0)
+    assert mahalanobis.detector().absent_classes
 
 
 def test_the_page_sets_both_kinds_of_edges_beside_the_published_figure(study: ModuleType) -> None:
