@@ -90,6 +90,15 @@ def test_the_root_is_the_argument_then_the_environment(tmp_path: Path, monkeypat
     assert given.is_relative_to(tmp_path / "given")
 
 
+def test_a_dataset_that_was_downloaded_into_the_cache_is_here(tmp_path: Path, private_cache: Path) -> None:
+    about = DATASETS["twitch-de"]
+    folder = private_cache / "raw" / about.folder
+    folder.mkdir(parents=True)
+    assert missing_file("twitch", tmp_path / "empty") == tmp_path / "empty" / about.folder / "DE.npz"
+    (folder / "DE.npz").write_bytes(b"")
+    assert missing_file("twitch", tmp_path / "empty") is None
+
+
 def test_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(DegemError, match="cora"):
         describe("corra")

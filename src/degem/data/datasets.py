@@ -168,10 +168,19 @@ def describe(name: str) -> Dataset:
 
 
 def missing_file(name: str, data_dir: str | Path | None = None) -> Path | None:
-    """The first raw file of a dataset that is not on this machine, or None."""
+    """The first raw file of a dataset that is neither below the root nor in the cache, or None."""
     dataset = describe(name)
-    folder = data_root(data_dir) / dataset.folder
+    missing = _missing(dataset, data_root(data_dir))
+    return None if _missing(dataset, _downloads()) is None else missing
+
+
+def _missing(dataset: Dataset, root: Path) -> Path | None:
+    folder = root / dataset.folder
     return next((folder / file for file in dataset.files if not (folder / file).is_file()), None)
+
+
+def _downloads() -> Path:
+    return cache_root() / "raw"
 
 
 def load_dataset(name: str, data_dir: str | Path | None = None) -> Graph:
@@ -194,13 +203,12 @@ def dataset_key(name: str, data_dir: str | Path | None = None) -> dict[str, Any]
 def _raw_folder(name: str, data_dir: str | Path | None) -> Path:
     """Where the raw files are: below the root, else in the cache, downloaded if need be."""
     dataset = describe(name)
-    missing = missing_file(name, data_dir)
+    missing = _missing(dataset, data_root(data_dir))
     if missing is None:
         return data_root(data_dir) / dataset.folder
-    fallback = cache_root() / "raw"
-    if missing_file(name, fallback) is not None:
-        _download(name, dataset, fallback, missing)
-    return fallback / dataset.folder
+    if _missing(dataset, _downloads()) is not None:
+        _download(name, dataset, _downloads(), missing)
+    return _downloads() / dataset.folder
 
 
 def _key(dataset: Dataset, folder: Path) -> dict[str, Any]:
