@@ -7,6 +7,7 @@ import pytest
 from degem.bench import runner
 from degem.bench.specs import Task, Variant
 from degem.bench.store import Row, Store
+from degem.bench.worker import failed
 
 
 def tasks(*methods: str, seeds: tuple[int, ...] = (0,)) -> list[Task]:
@@ -59,7 +60,7 @@ def test_another_version_is_not_done(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert runner.pending([task], Store(tmp_path)) == [task]
 
 
-def test_a_killed_worker_is_recorded_and_the_run_goes_on(tmp_path: Path, data_dir: Path) -> None:
+def test_a_worker_killed_again_is_recorded_again_and_the_run_goes_on(tmp_path: Path, data_dir: Path) -> None:
     killed: list[int] = []
 
     def kill_once(status: runner.Status, new: object) -> None:
@@ -69,8 +70,10 @@ def test_a_killed_worker_is_recorded_and_the_run_goes_on(tmp_path: Path, data_di
 
     todo = [*tasks("degem", seeds=(0,)), *tasks("degree", seeds=(1,))]
     slow = [Task(Variant("degem", "degem", {"num_epochs": 100_000}), *_place(task)) for task in todo[:1]]
+    Store(tmp_path).append([failed(task, "killed the first time") for task in slow])
     runner.run([*slow, *todo[3:]], tmp_path, data_dir=data_dir, workers=1, listener=kill_once)
-    rows = Store(tmp_path).rows()
+    first, *rows = Store(tmp_path).rows()
+    assert first.error == "killed the first time"
     assert [row.method for row in rows] == ["degem", "degree", "degree", "degree"]
     assert "signal 9" in rows[0].error
     assert not any(row.error for row in rows[1:])

@@ -74,7 +74,8 @@ def run(
     status = Status(total=len(todo), skipped=len(tasks) - len(todo))
     count, threads = shares(workers)
     context = fork_server(threads, {task.variant.method for task in todo})
-    waiting, seen, size = grouped(todo), len(store.rows()), store.size()
+    before = len(store.rows())
+    waiting, seen, size = grouped(todo), before, store.size()
     active: list[tuple[BaseProcess, Group]] = []
     try:
         while waiting or active:
@@ -89,7 +90,7 @@ def run(
                 active.remove(ended)
                 status.running.pop(_name(ended[1]), None)
                 if ended[0].exitcode:
-                    store.append(_lost(ended[1], store, ended[0].exitcode))
+                    store.append(_lost(ended[1], store.rows()[before:], ended[0].exitcode))
             new: list[Row] = []
             if store.size() != size:
                 size, new = store.size(), store.rows()[seen:]
@@ -125,9 +126,9 @@ def absent_datasets(datasets: Iterable[str], data_dir: Path | None = None) -> di
     return found
 
 
-def _lost(group: Group, store: Store, exitcode: int) -> list[Row]:
-    """Rows for the tasks that a process took with it, killed or out of memory."""
-    finished = set(store.latest())
+def _lost(group: Group, rows: Sequence[Row], exitcode: int) -> list[Row]:
+    """Rows for the tasks that a process took with it, killed or out of memory: those without a row of this run."""
+    finished = {row.key for row in rows}
     reason = f"killed by signal {-exitcode}" if exitcode < 0 else f"ended with code {exitcode}"
     text = f"the worker was {reason}; too little memory is the usual cause"
     return [failed(task, text) for task in group.tasks if _key(task) not in finished]
