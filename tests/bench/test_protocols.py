@@ -124,6 +124,26 @@ def test_the_oracle_can_look_into_real_training_without_changing_it(method: str,
     assert outcome.worth >= judge(alone, scenario, ["feature"], 0.0)["feature"].worth
 
 
+@pytest.mark.parametrize(("num_steps", "looks"), [(100, 100), (199, 99), (250, 83)])
+def test_the_oracle_never_looks_more_than_a_hundred_times(
+    num_steps: int, looks: int, scenario: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = []
+    monkeypatch.setattr(protocols, "judge", lambda *_: {})
+    monkeypatch.setattr(protocols._Looks, "keep", lambda _, outcomes: kept.append(outcomes))
+    run("oracle", Detector.registry["learner"](num_steps=num_steps), scenario, ["feature"])
+    assert len(kept) == looks + 1  # and the finished model
+
+
+def test_degem_in_stages_is_not_looked_at_before_it_is_finished(
+    scenario: Scenario, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = []
+    monkeypatch.setattr(protocols._Looks, "keep", lambda _, outcomes: kept.append(outcomes))
+    run("oracle", Detector.registry["degem"](**QUICK["degem"]), scenario, ["feature"])
+    assert len(kept) == 1
+
+
 def test_protocols_ask_for_their_scenarios() -> None:
     assert not scenario_settings("strict", 3, 0.5).without_test
     inductive = scenario_settings("inductive", 3, 0.5)

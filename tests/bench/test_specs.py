@@ -5,7 +5,7 @@ import pytest
 
 from degem import Detector
 from degem.bench.paper import Cell, published
-from degem.bench.specs import Task, Variant, narrowed, parse_seeds, read_spec, spec_names, tasks_of
+from degem.bench.specs import TRIVIAL, Task, Variant, narrowed, parse_seeds, read_spec, spec_names, tasks_of
 from degem.errors import DegemError, ParameterError
 
 
@@ -40,6 +40,19 @@ def test_seeds() -> None:
     for text in ("x", "", "-1"):
         with pytest.raises(ParameterError):
             parse_seeds(text)
+
+
+@pytest.mark.parametrize("text", ["0", "00"])
+def test_no_seed_at_all_is_a_mistake(text: str) -> None:
+    with pytest.raises(ParameterError, match="0,"):
+        parse_seeds(text)
+    assert parse_seeds("0,") == (0,)
+
+
+@pytest.mark.parametrize("name", spec_names())
+def test_detectors_that_learn_nothing_stand_in_every_table(name: str) -> None:
+    methods = [variant.method for variant in read_spec(name).variants]
+    assert [methods.count(trivial) for trivial in TRIVIAL] == [1, 1, 1]
 
 
 def test_a_task_is_made_once_even_if_two_tables_need_it() -> None:
@@ -84,5 +97,38 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
         read_spec(str(tmp_path / "odd.toml"))
     with pytest.raises(ParameterError, match="no method"):
         narrowed(read_spec("main"), methods=["degemm"])
+    with pytest.raises(DegemError, match="no shift 'bogus': known are structure"):
+        narrowed(read_spec("main"), shifts=["bogus"])
+    with pytest.raises(ParameterError, match="cornell has structure, feature, label"):
+        tasks_of([narrowed(read_spec("main"), datasets=["cornell"], shifts=["ES"])], "strict")
     with pytest.raises(ParameterError, match="protocol"):
         tasks_of([read_spec("main")], "lenient")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('methods = ["degem"]', "it lacks datasets"),
+        ('datasets = ["cora"]', "it has no row: add methods"),
+        ('datasets = ["cora"]\nmethods = ["degemm"]', "no method 'degemm': choose from degem, "),
+        (
+            'datasets = ["cora"]\n[[variants]]\nname = "two"\nmethod = "degemm"',
+            "no method 'degemm': choose from degem, ",
+        ),
+        ('datasets = ["cora"]\n[[variants]]\nmethod = "degem"', "a variant lacks name"),
+        (
+            'datasets = ["cora"]\n[[variants]]\nname = "a"\nmethod = "degem"\nsets = {}',
+            "unknown sets; a variant may have",
+        ),
+        ('datasets = ["cora"]\nmethods = ["degem"]\nbase = "publshed"', "it may be 'published'"),
+        ('datasets = ["cora"]\nmethods = ["degem"]\nshifts = ["bogus"]', "no shift 'bogus'"),
+        ('datasets = ["corra"]\nmethods = ["degem"]', "no dataset 'corra'"),
+        ('datasets = ["cora"]\nmethods = ["degem"]\nseeds = 0', "seeds are"),
+    ],
+)
+def test_a_wrong_table_is_refused_with_its_path_and_the_way_out(text: str, told: str, tmp_path: Path) -> None:
+    (tmp_path / "own.toml").write_text(text)
+    with pytest.raises(DegemError) as caught:
+        read_spec(str(tmp_path / "own.toml"))
+    assert str(caught.value).startswith(f"{tmp_path / 'own.toml'}: ")
+    assert told in str(caught.value)

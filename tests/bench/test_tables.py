@@ -1,4 +1,5 @@
 import csv
+import dataclasses
 import io
 import json
 import math
@@ -14,7 +15,7 @@ from degem.bench.page import results_page
 from degem.bench.results import tables_in
 from degem.bench.specs import Variant, changed, narrowed, read_spec
 from degem.bench.store import Row, Store
-from degem.bench.summary import entries, estimate, overall
+from degem.bench.summary import entries, estimate, notes, overall
 from degem.bench.tables import CSV_HEADER, comparison_grid, csv_text, grids
 from degem.errors import DegemError
 
@@ -89,12 +90,38 @@ def test_exposure_methods_stand_apart() -> None:
     assert {name: lines[0][1][1] for name, lines in grid.parts}["with OOD exposure"] == 1
 
 
-def test_a_later_good_row_replaces_an_earlier_one_of_another_version() -> None:
-    rows = [*ROWS, row("degem", "structure", 0, 90.0, version="2"), row("degem", "structure", 1, 0.0, error="x")]
-    table = entries(read_spec("main"), rows, "strict")
+def mean_of_degem(*later: Row) -> float:
+    table = entries(read_spec("main"), [*ROWS, *later], "strict")
     (entry,) = [entry for entry in table if (entry.row, entry.dataset, entry.shift) == ("degem", "cora", "structure")]
     assert entry.ours is not None
-    assert entry.ours.mean == pytest.approx((90 + 99 + 100) / 3)
+    return entry.ours.mean
+
+
+def test_a_later_good_row_replaces_an_earlier_one_and_a_failure_does_not() -> None:
+    later = (row("degem", "structure", 0, 90.0), row("degem", "structure", 1, 0.0, error="x"))
+    assert mean_of_degem(*later) == pytest.approx((90 + 99 + 100) / 3)
+
+
+def test_a_cell_never_averages_over_versions_or_defaults() -> None:
+    old = {"parameters": json.dumps({"label_rate": 1.0, "set": {}, "num_hops": 99})}
+    assert mean_of_degem(row("degem", "structure", 0, 90.0, version="2")) == 90
+    assert mean_of_degem(row("degem", "structure", 0, 90.0, **old)) == 90
+    back = (row("degem", "structure", 0, 90.0, **old), row("degem", "structure", 1, 96.0))
+    assert mean_of_degem(*back) == pytest.approx((98 + 96 + 100) / 3)
+
+
+def oracle_notes(method: str, **settings: object) -> list[str]:
+    variant = Variant("this one", method, settings)
+    spec = dataclasses.replace(read_spec("main"), variants=(variant,))
+    rows = [row(method, "structure", 0, 55.0, protocol="oracle", set=changed(variant))]
+    return [note for note in notes(entries(spec, rows, "oracle"), "oracle") if note.startswith("this one")]
+
+
+def test_an_oracle_row_without_looks_says_so() -> None:
+    assert oracle_notes("degem") == ["this one: no looks, the finished model: it trains in stages."]
+    assert oracle_notes("degem", training="recurrent") == []
+    assert oracle_notes("msp") == []
+    assert not any("no looks" in note for note in notes(entries(read_spec("main"), ROWS, "strict"), "strict"))
 
 
 def test_every_twitch_table_says_that_its_features_differ() -> None:
@@ -125,8 +152,9 @@ def test_formats_hold_the_same_figures() -> None:
     assert "\\underline{71.00" in latex
     assert latex.count("\\begin{tabular}") == latex.count("\\end{tabular}") == 1
     lines = list(csv.DictReader(io.StringIO(CSV_HEADER + "\n" + csv_text(read_spec("main"), ROWS, "strict"))))
-    (cell,) = [c for c in lines if (c["row"], c["shift"], c["metric"]) == ("degem", "structure", "auroc")]
-    assert (cell["mean"], cell["published"], cell["seeds"]) == ("99.0000", "99.9300", "3")
+    cells = {c["row"]: c for c in lines if (c["shift"], c["metric"]) == ("structure", "auroc")}
+    assert [cells["degem"][column] for column in ("mean", "published", "seeds")] == ["99.0000", "99.9300", "3"]
+    assert [cells[name]["rank"] for name in ("degem", "msp", "energy", "degree")] == ["1", "2", "", ""]
 
 
 def test_means_need_every_cell() -> None:
@@ -167,6 +195,7 @@ def test_the_page_says_what_the_rows_say(tmp_path: Path) -> None:
     assert "ran out of paper" in text
     assert "| degem | oracle | 1 | 55.00 | 99.00 | -44.00 |" in text
     assert "3,170" in text
+    assert "[strict.md](strict.md) tells how the default configuration itself was chosen" in text
 
 
 def test_a_reversed_published_sign_is_told_of_the_two_methods_that_have_it(tmp_path: Path) -> None:
@@ -193,7 +222,8 @@ def test_a_table_of_ones_own_is_shown_from_beside_its_rows(tmp_path: Path) -> No
     results = tables_in(tmp_path)
     spec = results.table("hops")
     assert spec is not None
-    assert [entry.ours.mean for entry in entries(spec, results.rows, "strict") if entry.ours] == [11.0]
+    means = {entry.row: entry.ours.mean for entry in entries(spec, results.rows, "strict") if entry.ours}
+    assert means == {"two": 11.0, "degree": 99.5}
 
 
 def test_a_table_shows_itself_in_a_notebook() -> None:

@@ -9,9 +9,9 @@ from degem.bench.formats import markdown
 from degem.bench.gaps import gaps_section, wide_gaps
 from degem.bench.paper import published_seconds
 from degem.bench.results import Results
-from degem.bench.specs import Spec
+from degem.bench.specs import TRIVIAL, Spec
 from degem.bench.store import Row
-from degem.bench.summary import TRIVIAL, Entry, collected, entries, estimate
+from degem.bench.summary import Entry, collected, entries, estimate
 from degem.bench.tables import grids
 
 CLOSE = 2.0  # points: nearer than this is called reproduced
@@ -23,8 +23,8 @@ Written by `degem bench docs` from stored rows; nothing on this page was typed. 
 percent, with in-distribution nodes as the positive class, as in the paper. Features of every scenario have unit row
 sums (signed features stay as they are), for every method alike.
 
-- **strict**: one configuration for all data; nothing about OOD or test nodes reaches training, stopping, choosing or
-  thresholds.
+- **strict**: one configuration for all data; within a fit, nothing about OOD or test nodes reaches training, stopping,
+  choosing or thresholds. [strict.md](strict.md) tells how the default configuration itself was chosen.
 - **oracle**: the paper's way: the step with the best test AUROC + test accuracy counts.
 - **inductive**: strict, with ID test nodes and all OOD nodes absent from the training graph.
 
@@ -114,7 +114,8 @@ def _artefacts(table: list[Entry]) -> list[str]:
         if entry.row in TRIVIAL and entry.ours and max(entry.ours.mean, 100 - entry.ours.mean) >= 80:
             side = "" if entry.ours.mean >= 50 else " (turned over)"
             reach = max(entry.ours.mean, 100 - entry.ours.mean)
-            found.append(f"- {entry.dataset} {entry.shift}: `{entry.row}` alone reaches {reach:.1f}{side}.")
+            rate = "" if entry.label_rate == 1 else f", {entry.label_rate:.0%} labels"
+            found.append(f"- {entry.dataset} {entry.shift}{rate}: `{entry.row}` alone reaches {reach:.1f}{side}.")
     return ["Artefacts of the shifts, seen by detectors that learn nothing:", "", *found, ""] if found else []
 
 

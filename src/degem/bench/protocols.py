@@ -4,12 +4,13 @@
   and nothing else; test and OOD nodes are touched only after ``fit`` has returned.
 - **oracle**: the paper's: while it trains, the detector is scored on the test nodes, and for each shift the step with
   the highest test AUROC + test accuracy counts. Steps before there is anything to score (a flow that is learnt after
-  the network, say) do not count.
+  the network, say) do not count; DeGEM trained in stages, its default, has none that do: the finished model counts.
 - **inductive**: strict, on a training graph without the ID test nodes and without any OOD node.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -25,7 +26,7 @@ from degem.metrics import Metrics, accuracy, paper_metrics
 from degem.shifts import Scenario, Settings
 from degem.training import Progress, silent
 
-ORACLE_LOOKS = 100  # at most so many looks at the test nodes in one fit
+ORACLE_LOOKS = 100  # at most so many looks at the test nodes while one fit trains
 
 
 def scenario_settings(protocol: str, seed: int, label_rate: float) -> Settings:
@@ -131,7 +132,7 @@ class _Looks:
     seconds: float = 0.0
 
     def __call__(self, progress: Progress) -> None:
-        every = max(1, progress.total // ORACLE_LOOKS)
+        every = max(1, math.ceil(progress.total / ORACLE_LOOKS))
         if progress.phase != "train" or progress.done % every:
             return
         start = time.perf_counter()

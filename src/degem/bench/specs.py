@@ -15,10 +15,11 @@ from typing import Any
 from degem import parameters
 from degem.detectors import Detector
 from degem.errors import DegemError, ParameterError
-from degem.shifts.scenarios import scenario_name, shifts_of
+from degem.shifts.scenarios import kind_of, scenario_name, shifts_of
 
 FOLDER = Path(__file__).parent / "specs"
 PROTOCOLS = ("strict", "oracle", "inductive")
+TRIVIAL = ("degree", "nonzeros", "norm")
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ class Task:
 @cache
 def _described(method: str, changes: str, label_rate: float) -> str:
     """Every parameter of the detector, those that were ``set``, and the share of labels."""
-    settings = _settings(Variant(method, method, json.loads(changes)).detector())
+    settings = _varied(method, changes)
     return json.dumps({"label_rate": label_rate, "set": _changed(method, changes), **settings}, sort_keys=True)
 
 
@@ -95,11 +96,20 @@ def changed(variant: Variant) -> dict[str, Any]:
     return _changed(variant.method, json.dumps(dict(variant.changes)))
 
 
+def trains_in_stages(variant: Variant) -> bool:
+    """Whether a variant's training has no step before the last at which it could be scored."""
+    return _varied(variant.method, json.dumps(dict(variant.changes))).get("training") == "staged"
+
+
 @cache
 def _changed(method: str, changes: str) -> dict[str, Any]:
-    defaults = _settings(Detector.registry[method]())
-    settings = _settings(Variant(method, method, json.loads(changes)).detector())
-    return {name: value for name, value in settings.items() if value != defaults[name]}
+    defaults = _varied(method, "{}")
+    return {name: value for name, value in _varied(method, changes).items() if value != defaults[name]}
+
+
+@cache
+def _varied(method: str, changes: str) -> dict[str, Any]:
+    return _settings(Variant(method, method, json.loads(changes)).detector())
 
 
 def _settings(detector: Detector) -> dict[str, Any]:
@@ -134,37 +144,68 @@ def read_spec(name: str) -> Spec:
         raise DegemError(f"there is no table {name!r}: choose {', '.join(spec_names())}, all, or a TOML file") from None
     except tomllib.TOMLDecodeError as error:
         raise DegemError(f"{path}: {error}") from None
+    try:
+        return _spec(path.stem, raw)
+    except DegemError as error:
+        raise DegemError(f"{path}: {error}") from None
+
+
+def _spec(name: str, raw: Mapping[str, Any]) -> Spec:
     known = {"title", "published", "methods", "variants", "base", "datasets", "seeds", "shifts", "label_rates"}
-    if raw.keys() - known:
-        raise DegemError(
-            f"{path}: unknown {', '.join(sorted(raw.keys() - known))}; it may have {', '.join(sorted(known))}"
-        )
+    _check_keys("it", raw, known, needed={"datasets"})
+    if raw.get("base", "published") != "published":
+        raise DegemError(f"base is {raw['base']!r}: it may be 'published', or left out")
+    if not raw.get("methods") and not raw.get("variants"):
+        raise DegemError('it has no row: add methods = ["degem"] or [[variants]]')
     return Spec(
-        name=path.stem,
-        title=raw.get("title", path.stem),
+        name=name,
+        title=raw.get("title", name),
         published=raw.get("published", ""),
         variants=tuple(_variants(raw)),
         datasets=_datasets(raw["datasets"]),
         seeds=parse_seeds(str(raw.get("seeds", 5))),
-        shifts=tuple(raw["shifts"]) if "shifts" in raw else None,
+        shifts=_shifts(raw["shifts"]) if "shifts" in raw else None,
         label_rates=tuple(float(rate) for rate in raw.get("label_rates", (1.0,))),
     )
 
 
 def _variants(raw: Mapping[str, Any]) -> Iterator[Variant]:
-    """Rows of methods that are registered; a table may name some that are not there yet."""
-    for method in raw.get("methods", ()):
-        names = list(Detector.registry) if method == "*" else [method]
-        yield from (Variant(name, name) for name in names if name in Detector.registry)
+    """The rows of a table; those of detectors that learn nothing stand in every one, so that artefacts are seen."""
+    methods = [name for method in raw.get("methods", ()) for name in (Detector.registry if method == "*" else [method])]
+    for method in dict.fromkeys(methods):
+        _check_method(method)
+        yield Variant(method, method)
     for entry in raw.get("variants", ()):
-        if entry["method"] in Detector.registry:
-            base = as_published(entry["method"]) if raw.get("base") == "published" else {}
-            yield Variant(entry["name"], entry["method"], {**base, **entry.get("set", {})})
+        _check_keys("a variant", entry, {"name", "method", "set"}, needed={"name", "method"})
+        _check_method(entry["method"])
+        base = as_published(entry["method"]) if "base" in raw else {}
+        yield Variant(entry["name"], entry["method"], {**base, **entry.get("set", {})})
+    yield from (Variant(method, method) for method in TRIVIAL if method not in methods)
+
+
+def _check_keys(owner: str, raw: Mapping[str, Any], known: set[str], needed: set[str]) -> None:
+    if raw.keys() - known:
+        unknown = ", ".join(sorted(raw.keys() - known))
+        raise DegemError(f"unknown {unknown}; {owner} may have {', '.join(sorted(known))}")
+    if needed - raw.keys():
+        raise DegemError(f"{owner} lacks {', '.join(sorted(needed - raw.keys()))}")
+
+
+def _check_method(name: str) -> None:
+    if name not in Detector.registry:
+        raise ParameterError(f"there is no method {name!r}: choose from {', '.join(sorted(Detector.registry))}")
 
 
 def _datasets(names: Iterable[str]) -> tuple[str, ...]:
     """Datasets as rows of results spell them, each once."""
     return tuple(dict.fromkeys(map(scenario_name, names)))
+
+
+def _shifts(names: Sequence[str]) -> tuple[str, ...]:
+    """Shifts, each of which there is."""
+    for name in names:
+        kind_of(name)
+    return tuple(names)
 
 
 def as_published(method: str) -> dict[str, Any]:
@@ -186,10 +227,15 @@ def parse_seeds(text: str) -> tuple[int, ...]:
     try:
         numbers = [int(part) for part in text.split(",") if part.strip()]
     except ValueError:
-        raise ParameterError(f"seeds are a number of seeds or a list such as 11,12, got {text!r}") from None
-    if not numbers or min(numbers) < 0:
-        raise ParameterError(f"seeds are a number of seeds or a list such as 11,12, got {text!r}")
-    return tuple(range(numbers[0])) if "," not in text else tuple(dict.fromkeys(numbers))
+        raise ParameterError(
+            f"seeds are how many (5 is 0 to 4), or a list such as 11,12 (the seed 0 alone is 0,), got {text!r}"
+        ) from None
+    counted = "," not in text
+    if not numbers or min(numbers) < (1 if counted else 0):
+        raise ParameterError(
+            f"seeds are how many (5 is 0 to 4), or a list such as 11,12 (the seed 0 alone is 0,), got {text!r}"
+        )
+    return tuple(range(numbers[0])) if counted else tuple(dict.fromkeys(numbers))
 
 
 def narrowed(
@@ -207,8 +253,8 @@ def narrowed(
     variants = spec.variants
     if methods is not None:
         for name in methods:
-            if name not in Detector.registry and all(name != variant.name for variant in variants):
-                raise ParameterError(f"there is no method {name!r}: choose from {', '.join(sorted(Detector.registry))}")
+            if all(name != variant.name for variant in variants):
+                _check_method(name)
         kept = tuple(variant for variant in variants if variant.name in methods or variant.method in methods)
         named = {variant.name for variant in kept} | {variant.method for variant in kept}
         variants = kept + tuple(Variant(name, name) for name in methods if name not in named)
@@ -216,13 +262,14 @@ def narrowed(
         spec,
         variants=variants,
         datasets=_datasets(datasets) if datasets is not None else spec.datasets,
-        shifts=tuple(shifts) if shifts is not None else spec.shifts,
-        seeds=seeds or spec.seeds,
+        shifts=_shifts(shifts) if shifts is not None else spec.shifts,
+        seeds=seeds if seeds is not None else spec.seeds,
     )
 
 
 def tasks_of(specs: Iterable[Spec], protocol: str) -> list[Task]:
-    """Every row that the tables need, once."""
+    """Every row that the tables need, once; there must be one."""
+    specs = list(specs)
     if protocol not in PROTOCOLS:
         raise ParameterError(f"there is no protocol {protocol!r}: choose {', '.join(PROTOCOLS)}")
     found: dict[tuple[Any, ...], Task] = {}
@@ -234,4 +281,11 @@ def tasks_of(specs: Iterable[Spec], protocol: str) -> list[Task]:
                     for shift, seed in itertools.product(shifts, spec.seeds):
                         task = Task(variant, dataset, shift, seed, protocol, rate)
                         found.setdefault((variant.method, dataset, shift, seed, task.parameters), task)
+    if not found:
+        known = (
+            f"{name} has {', '.join(shifts_of(name))}" for name in dict.fromkeys(n for s in specs for n in s.datasets)
+        )
+        raise ParameterError(
+            f"no method, dataset and shift are left to run: {'; '.join(known) or 'no dataset is named'}"
+        )
     return list(found.values())

@@ -13,7 +13,8 @@ import numpy as np
 from scipy import stats
 
 from degem.bench.paper import Cell, published
-from degem.bench.specs import Spec, Variant, changed
+from degem.bench.protocols import ORACLE_LOOKS
+from degem.bench.specs import TRIVIAL, Spec, Variant, changed, trains_in_stages
 from degem.bench.store import Row
 from degem.data.datasets import ALIASES, DATASETS
 from degem.detectors import Detector
@@ -21,7 +22,6 @@ from degem.shifts.scenarios import SYNTHETIC, shifts_of
 
 HOMOPHILIC = ("cora", "amazon-photo", "twitch", "arxiv", "arxiv-structural")
 HETEROPHILIC = ("chameleon", "actor", "cornell")
-TRIVIAL = ("degree", "nonzeros", "norm")
 PARTS = ("without OOD exposure", "with OOD exposure", "trivial controls")
 LOWER_IS_BETTER = ("fpr95",)
 
@@ -74,6 +74,7 @@ class Entry:
         published: What the paper printed, NaN where it printed nothing.
         rank: 1 for the best of its part, 2 for the second best, else 0.
         errors: What failed.
+        unseen: Whether its training has no steps for the oracle to look at: then its row is the finished model's.
     """
 
     dataset: str
@@ -85,6 +86,7 @@ class Entry:
     published: float
     rank: int
     errors: tuple[str, ...]
+    unseen: bool = False
 
     @property
     def difference(self) -> float:
@@ -105,17 +107,26 @@ def part_of(method: str) -> str:
 
 
 def collected(rows: Iterable[Row], protocol: str) -> Values:
-    """Rows of one protocol by method and settings, by place, by seed; a later good row replaces an earlier one."""
+    """Rows of one protocol by method and settings, by place, by seed; a later good row replaces an earlier one.
+
+    A mean over seeds is one of one thing: only rows with the version and all the parameters of the newest row of their
+    method, settings and place are kept, so that rows made before a default changed do not mix with those made after.
+    """
+    placed = [(_cell_of(row), row) for row in rows if row.protocol == protocol]
+    newest = {cell: (row.version, row.parameters) for cell, row in placed}
     found: Values = defaultdict(lambda: defaultdict(dict))
-    for row in rows:
-        if row.protocol != protocol:
-            continue
-        about = json.loads(row.parameters)
-        settings = json.dumps(about.get("set", {}), sort_keys=True)
-        seeds = found[row.method, settings][row.dataset, row.shift, float(about.get("label_rate", 1.0))]
-        if row.seed not in seeds or not row.error or seeds[row.seed].error:
+    for cell, row in placed:
+        seeds = found[cell[0]][cell[1]]
+        current = (row.version, row.parameters) == newest[cell]
+        if current and (row.seed not in seeds or not row.error or seeds[row.seed].error):
             seeds[row.seed] = row
     return found
+
+
+def _cell_of(row: Row) -> tuple[tuple[str, str], Place]:
+    about = json.loads(row.parameters)
+    settings = json.dumps(about.get("set", {}), sort_keys=True)
+    return (row.method, settings), (row.dataset, row.shift, float(about.get("label_rate", 1.0)))
 
 
 def seeds_of(values: Values, variant: Variant, place: Place) -> dict[int, Row]:
@@ -142,6 +153,7 @@ def entries(spec: Spec, rows: Iterable[Row], protocol: str, metric: str = "auroc
                     published=published().get(cell, {}).get(metric, math.nan),
                     rank=ranks.get(variant.name, 0),
                     errors=tuple(sorted({row.error for row in seeds.values() if row.error})),
+                    unseen=trains_in_stages(variant),
                 )
             )
     return found
@@ -212,9 +224,13 @@ def notes(table: Sequence[Entry], protocol: str) -> list[str]:
     """What a reader must know before comparing the columns."""
     found = [f"Protocol {protocol}; published figures are the paper's: best epoch on the test nodes, one run."]
     if protocol == "oracle":
-        found.append(
-            "Ours: best of up to 100 looks at the test nodes while training; residualflow: while its flow does."
-        )
+        found.append(f"Ours: best of up to {ORACLE_LOOKS} looks at the test nodes while training.")
+        rows = dict.fromkeys(entry.row for entry in table)
+        if "residualflow" in rows:
+            found.append("residualflow: looks while its flow trains.")
+        unseen = [row for row in rows if any(entry.unseen for entry in table if entry.row == row)]
+        if unseen:
+            found.append(f"{', '.join(unseen)}: no looks, the finished model: it trains in stages.")
     for dataset in dict.fromkeys(entry.dataset for entry in table):
         known = DATASETS.get(ALIASES.get(dataset, dataset))
         if known is not None and known.note:

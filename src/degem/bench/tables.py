@@ -142,14 +142,14 @@ def csv_text(spec: Spec, rows: Sequence[Row], protocol: str) -> str:
             writer.writerow(
                 [spec.name, protocol, entry.dataset, entry.shift, entry.label_rate, entry.row, entry.part, metric]
                 + [_cell(number) for number in (*numbers, entry.published, entry.difference)]
-                + ["; ".join(notes([entry], protocol)), "; ".join(entry.errors)]
+                + [str(entry.rank or ""), "; ".join(notes([entry], protocol)), "; ".join(entry.errors)]
             )
     return buffer.getvalue()
 
 
 CSV_HEADER = (
     "table,protocol,dataset,shift,label_rate,row,part,metric,"
-    "mean,std,low95,high95,seeds,published,difference,notes,errors"
+    "mean,std,low95,high95,seeds,published,difference,rank,notes,errors"
 )
 
 
