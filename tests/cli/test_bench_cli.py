@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from degem.bench.specs import spec_names
 from degem.cli import app
 
 runner = CliRunner()
@@ -35,9 +36,35 @@ def test_run_show_and_docs_from_end_to_end(here: Path) -> None:
         assert "cornell" in shown.output
     compared = runner.invoke(app, ["bench", "show", str(here / "out"), "--compare", "degree", "norm"])
     assert "degree − norm" in compared.output
+    wrong = runner.invoke(app, ["bench", "show", str(here / "out"), "--compare", "degree", "nosuch"])
+    assert "--compare degree nosuch" in str(wrong.exception)
+    assert "it has rows of degree, norm" in str(wrong.exception)
     page = here / "docs" / "results.md"
     assert runner.invoke(app, ["bench", "docs", str(here / "out"), "--out", str(page)]).exit_code == 0
     assert page.read_text().startswith("# Results")
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (["--seeds", "0"], "the seed 0 alone is 0,"),
+        (["--seeds", ""], "seeds are how many"),
+        (["--shifts", "bogus"], "there is no shift 'bogus'"),
+        (["--shifts", "ES", "--datasets", "cora"], "cora has structure, feature, label"),
+    ],
+)
+def test_what_would_run_nothing_or_everything_is_refused(flags: list[str], told: str, tmp_path: Path) -> None:
+    done = runner.invoke(app, ["bench", "run", "main", "--methods", "degree", *flags, "--out", str(tmp_path / "out")])
+    assert told in str(done.exception)
+    assert not (tmp_path / "out").exists()
+
+
+def test_every_table_is_named_in_the_help() -> None:
+    text = " ".join(runner.invoke(app, ["bench", "run", "--help"], terminal_width=300).output.split())
+    page = (Path(__file__).parents[2] / "docs" / "benchmark.md").read_text()
+    for name in spec_names():
+        assert f"{name}," in text
+        assert name in page.split("```")[1]
 
 
 def test_absent_datasets_are_left_out_with_a_line(here: Path, tmp_path: Path) -> None:

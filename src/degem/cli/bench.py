@@ -9,6 +9,8 @@ from typing import Annotated
 
 import typer
 
+from degem.errors import ParameterError
+
 app = typer.Typer(no_args_is_help=True, help="Run the paper's tables, and see ours beside the published figures.")
 
 
@@ -44,7 +46,10 @@ Results = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that dege
 @app.command("run")
 def run_command(
     table: Annotated[
-        str, typer.Argument(help="main, label-rate, ablation, gcl, homophily, time, all, or a TOML file.")
+        str,
+        typer.Argument(
+            help="main, strict, label-rate, ablation, gcl, homophily, time, gnnsafe-settings, all, or a TOML file."
+        ),
     ],
     out: Annotated[Path, typer.Option(help="Folder of the results; what is there already is not run again.")],
     methods: Annotated[str | None, typer.Option(help="Only these methods, separated by commas.")] = None,
@@ -67,14 +72,14 @@ def run_command(
     from degem.bench import runner, specs
     from degem.cli.bench_progress import listening
 
-    names = [name for name in specs.spec_names() if name != "all"] if table == "all" else [table]
+    names = specs.spec_names() if table == "all" else [table]
     chosen = [
         specs.narrowed(
             specs.read_spec(name),
             methods=_listed(methods),
             datasets=_listed(datasets),
             shifts=_listed(shifts),
-            seeds=specs.parse_seeds(seeds) if seeds else None,
+            seeds=specs.parse_seeds(seeds) if seeds is not None else None,
         )
         for name in names
     ]
@@ -120,7 +125,13 @@ def show(
     if compare is not None:
         for protocol in found.protocols:
             pairs = compared(found.rows, protocol, *compare, metric.value)
-            grids.append(tables.comparison_grid(pairs, *compare, protocol, metric.value))
+            grids += [tables.comparison_grid(pairs, *compare, protocol, metric.value)] if pairs else []
+        if not grids:
+            known = ", ".join(sorted({row.method for row in found.rows}))
+            raise ParameterError(
+                f"--compare {' '.join(compare)}: {results} has no place where both ran at their defaults; "
+                f"it has rows of {known}"
+            )
     elif form is Format.csv:
         typer.echo(tables.CSV_HEADER)
         for spec, protocol in found.tables:
