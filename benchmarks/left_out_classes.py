@@ -11,9 +11,9 @@ import argparse
 from collections.abc import Iterator
 from pathlib import Path
 
+import measure
 import numpy as np
 import pandas as pd
-from measure import RESULTS, find_datasets, markdown_table
 
 from degem import Detector
 from degem.bench.protocols import run
@@ -24,6 +24,7 @@ from degem.shifts.assembly import label_leave_out
 from degem.shifts.base import Scenario, Settings, normalized
 
 PAGE = Path(__file__).parents[1] / "docs" / "left-out-classes.md"
+KEY = ["dataset", "method"]  # of what is measured in one go
 INTRODUCTION = """# Left-out classes
 
 Written by `python benchmarks/left_out_classes.py` from `benchmarks/results/left_out_classes.csv`. The benchmark's label
@@ -64,7 +65,13 @@ def page(frame: pd.DataFrame) -> str:
     table = frame.pivot_table(index=["dataset", "method"], columns="class", values="auroc", sort=False)
     cells = table.map(lambda value: "" if np.isnan(value) else f"{value:.1f}")
     cells["mean"], cells["lowest"] = table.mean(axis=1).map("{:.1f}".format), table.min(axis=1).map("{:.1f}".format)
-    return INTRODUCTION.format(seeds=frame["seed"].nunique()) + markdown_table(cells.reset_index())
+    return INTRODUCTION.format(seeds=measure.num_seeds(frame, KEY)) + measure.markdown_table(cells.reset_index())
+
+
+def store(found: list[dict[str, object]]) -> None:
+    """Keep the rows beside those of what was not measured now, and write the page of all."""
+    path = measure.write(found, "left_out_classes", key=KEY)
+    PAGE.write_text(page(pd.read_csv(path)), encoding="utf-8")
 
 
 def main() -> None:
@@ -74,14 +81,11 @@ def main() -> None:
     parser.add_argument("--methods", default="degem,msp,gnnsafe")
     parser.add_argument("--seeds", type=int, default=2)
     asked = parser.parse_args()
-    find_datasets()
+    measure.find_datasets()
     methods = asked.methods.split(",")
-    found = [row for name in asked.datasets.split(",") for at in range(asked.seeds) for row in rows(name, methods, at)]
-    frame = pd.DataFrame(found)
-    RESULTS.mkdir(exist_ok=True)
-    frame.round(4).to_csv(RESULTS / "left_out_classes.csv", index=False)
-    PAGE.write_text(page(frame))
-    print(PAGE.read_text())
+    for dataset in asked.datasets.split(","):
+        store([row for seed in range(asked.seeds) for row in rows(dataset, methods, seed)])
+    print(PAGE.read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":

@@ -133,6 +133,17 @@ def write(rows: Sequence[dict[str, object]], name: str, *, key: Sequence[str]) -
     return path
 
 
+def num_seeds(rows: pd.DataFrame, by: Sequence[str]) -> str:
+    """How many seeds what ``by`` tells apart was measured with: one number, or the least and the most.
+
+    Example:
+        >>> num_seeds(pd.DataFrame({"dataset": ["cora", "cora", "actor"], "seed": [0, 1, 0]}), ["dataset"])
+        '1–2'
+    """
+    counts = rows.groupby([*by])["seed"].nunique()
+    return "–".join(map(str, sorted({counts.min(), counts.max()})))
+
+
 class PhaseClock:
     """A listener that adds up the seconds of each phase; what no phase claims is ``other``."""
 

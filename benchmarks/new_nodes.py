@@ -12,9 +12,9 @@ import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
 
+import measure
 import numpy as np
 import pandas as pd
-from measure import RESULTS, find_datasets, markdown_table
 
 from degem import DeGEM
 from degem.bench.protocols import fit, judge
@@ -24,6 +24,7 @@ from degem.shifts.scenarios import KINDS, kind_of, load_scenario, shifts_of
 
 PAGE = Path(__file__).parents[1] / "docs" / "new-nodes.md"
 ABSENT = (0.0, 0.25, 0.5, 0.75, 1.0)
+KEY = ["dataset"]  # of what is measured in one go
 INTRODUCTION = """# New nodes
 
 Written by `python benchmarks/new_nodes.py` from `benchmarks/results/new_nodes.csv`. DeGEM's default is fitted on a
@@ -75,7 +76,13 @@ def page(frame: pd.DataFrame) -> str:
     )
     cells = auroc.map("{:.1f}".format)
     cells["edges"] = [", ".join(f"{kept:.0%}" for kept in row) for row in edges.to_numpy()]
-    return INTRODUCTION.format(seeds=frame["seed"].nunique()) + markdown_table(cells.reset_index())
+    return INTRODUCTION.format(seeds=measure.num_seeds(frame, KEY)) + measure.markdown_table(cells.reset_index())
+
+
+def store(found: list[dict[str, object]]) -> None:
+    """Keep the rows beside those of what was not measured now, and write the page of all."""
+    path = measure.write(found, "new_nodes", key=KEY)
+    PAGE.write_text(page(pd.read_csv(path)), encoding="utf-8")
 
 
 def main() -> None:
@@ -84,13 +91,10 @@ def main() -> None:
     parser.add_argument("--datasets", default="cora,chameleon,actor,cornell")
     parser.add_argument("--seeds", type=int, default=2)
     asked = parser.parse_args()
-    find_datasets()
-    found = [row for name in asked.datasets.split(",") for seed in range(asked.seeds) for row in rows(name, seed)]
-    frame = pd.DataFrame(found)
-    RESULTS.mkdir(exist_ok=True)
-    frame.round(4).to_csv(RESULTS / "new_nodes.csv", index=False)
-    PAGE.write_text(page(frame))
-    print(PAGE.read_text())
+    measure.find_datasets()
+    for dataset in asked.datasets.split(","):
+        store([row for seed in range(asked.seeds) for row in rows(dataset, seed)])
+    print(PAGE.read_text(encoding="utf-8"))
 
 
 if __name__ == "__main__":

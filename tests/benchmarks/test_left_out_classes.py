@@ -12,6 +12,7 @@ from degem import Graph
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 import left_out_classes
+import measure
 
 
 @pytest.mark.parametrize("left_out", [0, 1, 2])
@@ -31,3 +32,23 @@ def test_the_page_has_each_class_the_mean_and_the_lowest() -> None:
     row = {"dataset": "cora", "method": "degem", "seed": 0, "acc": 80.0}
     frame = pd.DataFrame([{**row, "class": at, "auroc": value} for at, value in enumerate([90.0, 40.0])])
     assert "| cora | degem | 90.0 | 40.0 | 65.0 | 40.0 |" in left_out_classes.page(frame)
+
+
+def test_a_run_of_one_dataset_keeps_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "RESULTS", tmp_path)
+    monkeypatch.setattr(left_out_classes, "PAGE", tmp_path / "page.md")
+    row = {"class": 0, "acc": 80.0}
+    named = [
+        row | {"dataset": dataset, "method": method, "seed": seed, "auroc": 90.0}
+        for dataset in ("actor", "cora")
+        for method in ("degem", "msp")
+        for seed in (0, 1)
+    ]
+    left_out_classes.store(named)
+    left_out_classes.store([row | {"dataset": "cora", "method": "degem", "seed": 0, "auroc": 70.0}])
+    text = (tmp_path / "page.md").read_text(encoding="utf-8")
+    lines = [line.split(" | ")[:3] for line in text.splitlines() if line.startswith(("| actor", "| cora"))]
+    assert lines == [
+        ["| actor", "degem", "90.0"], ["| actor", "msp", "90.0"], ["| cora", "msp", "90.0"], ["| cora", "degem", "70.0"],
+    ]  # fmt: skip
+    assert "mean over seeds\n(1–2)" in text
