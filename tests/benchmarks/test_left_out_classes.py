@@ -47,8 +47,6 @@ def test_a_run_of_one_dataset_keeps_the_others(tmp_path: Path, monkeypatch: pyte
     left_out_classes.store(named)
     left_out_classes.store([row | {"dataset": "cora", "method": "degem", "seed": 0, "auroc": 70.0}])
     text = (tmp_path / "page.md").read_text(encoding="utf-8")
-    lines = [line.split(" | ")[:3] for line in text.splitlines() if line.startswith(("| actor", "| cora"))]
-    assert lines == [
-        ["| actor", "degem", "90.0"], ["| actor", "msp", "90.0"], ["| cora", "msp", "90.0"], ["| cora", "degem", "70.0"],
-    ]  # fmt: skip
+    for start in ("| actor | degem | 90.0", "| actor | msp | 90.0", "| cora | degem | 70.0", "| cora | msp | 90.0"):
+        assert start in text
     assert "mean over seeds\n(1–2)" in text
