@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import bars
 import large_graph
 import matplotlib as mpl
 import measure
@@ -16,7 +17,7 @@ import pandas as pd
 import scale
 from matplotlib import pyplot as plt
 
-from degem import DeGEM
+from degem import DeGEM, checkpoint
 from degem.detectors.degem.staged import used_hops
 from degem.detectors.degem.staged_model import projection_size
 from degem.detectors.degem.staged_trainer import MAX_CORRUPTIONS, MAX_POOL
@@ -31,6 +32,12 @@ Row = dict[str, Any]
 TEXT = """# Fast on two cores, bounded in memory
 
 {machine}
+
+## Bars
+
+What speed and memory are held to, and the worst figure of the tables below:
+
+{bars}
 
 ## Against the paper's algorithm
 
@@ -87,7 +94,9 @@ propagation is.
 Hop features of all nodes take 4 · {kept} · {width} bytes a node. Beyond the memory budget (`memory_budget`, by default
 {budget_share:.0%} of what is free) they go to nameless files in the folder for temporary files, which are gone when the
 process ends, in whatever way; and fewer columns are propagated at a time. Both give the same bits.
-`degem fit GRAPH --out MODEL --dry-run` tells memory, disk and time beforehand.
+`degem fit GRAPH --dry-run` tells memory, disk and time beforehand. A fit of more than {every:.0f} seconds keeps its
+state in `MODEL.checkpoint`, or where `--checkpoint` says, in at most {share:.0%} of its time: after an interruption
+`degem fit GRAPH --out MODEL --resume` trains on from there and ends with the same model.
 
 ## A hundred million nodes
 
@@ -116,6 +125,7 @@ def page(sizes: pd.DataFrame, rows: list[Row]) -> str:
     settings = DeGEM()
     return TEXT.format(
         machine=machine_line(pd.concat([speed, sizes])),
+        bars=bars.table(speed, rivals, sizes),
         fits=table(
             fits,
             "dataset shift seconds baseline_seconds speedup peak_mib baseline_peak_mib auroc baseline_auroc baseline",
@@ -134,6 +144,8 @@ def page(sizes: pd.DataFrame, rows: list[Row]) -> str:
         both_exponent=scale.exponent(rows, "fit", "score"),
         from_1m_to_10m=from_1m_to_10m(rows),
         budget_share=BUDGET_SHARE,
+        every=checkpoint.EVERY,
+        share=checkpoint.MAX_SHARE,
         width=columns_propagated(),
         num_hops=settings.num_hops,
         kept=len(used_hops(settings.num_hops)),
