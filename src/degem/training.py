@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
+import torch
 from torch import nn
 
 from degem.checkpoint import Checkpoints, Part
@@ -124,3 +125,20 @@ def train(
             checkpoints.save(phase, index + 1, parts, history)
         on_progress(Progress(phase, index + 1, num_steps, metrics, rows_per_step * (index + 1)))
     return history
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """PyTorch computes on one thread inside the block: handing small tensors out takes longer than their work.
+
+    Example:
+        >>> with one_thread():
+        ...     torch.get_num_threads()
+        1
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

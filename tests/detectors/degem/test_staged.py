@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from degem import DeGEM, Graph
 from degem.detectors.degem.staged import used_hops
@@ -79,3 +80,13 @@ def test_fewer_directions_than_classes_ask_for_are_enough(small_graph: Graph) ->
         small_graph.replace(features=wide)
     )
     assert detector.decision_function(small_graph.replace(features=wide)).shape == (small_graph.num_nodes,)
+
+
+def test_a_fit_leaves_the_number_of_threads_as_it_was(small_graph: Graph) -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        DeGEM(num_epochs=2, num_head_steps=2).fit(small_graph)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)

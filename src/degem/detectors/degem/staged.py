@@ -27,7 +27,7 @@ from degem.ops.mapped import default_budget, release
 from degem.ops.projection import fit_projection, sample_rows
 from degem.ops.propagation import smooth_over_neighbours
 from degem.seeding import seeded
-from degem.training import History, OnProgress, train
+from degem.training import History, OnProgress, one_thread, train
 
 if TYPE_CHECKING:
     from degem.detectors.degem.detector import DeGEM
@@ -203,7 +203,7 @@ class Staged:
             trainer = HeadTrainer(
                 model.latent_energy, points, HeadSettings(settings.energy_penalty, settings.langevin), generator
             )
-            with seeded(settings.seed):  # a checkpoint puts PyTorch's generator back as it was
+            with seeded(settings.seed), one_thread():  # a checkpoint puts PyTorch's generator back as it was
                 history = train(
                     trainer.step,
                     settings.num_head_steps,
