@@ -97,8 +97,8 @@ HEAD = """## Where the gaps come from
 - **settings**: what those of GNNSafe's benchmark bring on top (table `gnnsafe-settings`; under strict where oracle rows
   lack);
 - **program**: what the rest of the published program brings on top, seed 0: edges as they are stored, one-way on
-  Chameleon, Actor and Cornell, a reversed sign in ODIN and Mahalanobis, energies halved at nodes without neighbours, the
-  first nodes' latents under the training nodes' labels in Mahalanobis, GKDE scored by the class probability
+  Chameleon, Actor and Cornell, a reversed sign in ODIN and Mahalanobis, energies halved at nodes without neighbours,
+  the first nodes' latents under the training nodes' labels in Mahalanobis, GKDE scored by the class probability
   ([directed-edges.md](directed-edges.md));
 - **left**: the rest. [methods.md](methods.md) says what is known of it; Twitch has other features than the paper's.
 """
