@@ -82,6 +82,16 @@ def test_parameters_tell_every_setting_apart() -> None:
     assert json.loads(text(num_hops=usual + 1))["set"] == {"num_hops": usual + 1}
 
 
+def test_a_row_is_told_apart_by_the_parameters_that_play_a_part() -> None:
+    def text(**changes: object) -> str:
+        return Task(Variant("degem", "degem", changes), "cora", "label", 0, "strict", 1.0).parameters
+
+    staged, recurrent = json.loads(text()), json.loads(text(training="recurrent"))
+    assert staged.keys() - recurrent.keys() >= {"projection_dim", "term_weights__classes"}
+    assert recurrent.keys() - staged.keys() >= {"contrast", "condition_weight"}
+    assert text(training="recurrent", contrast="grace") != text(training="recurrent")
+
+
 def test_datasets_are_spelt_as_rows_are_whatever_was_asked_for(tmp_path: Path) -> None:
     spec = narrowed(read_spec("main"), datasets=["Cora", "Twitch", "cora", "ogbn-arxiv"])
     assert spec.datasets == ("cora", "twitch", "arxiv")

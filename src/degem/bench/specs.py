@@ -86,8 +86,9 @@ class Task:
 
 @cache
 def _described(method: str, changes: str, label_rate: float) -> str:
-    """Every parameter of the detector, those that were ``set``, and the share of labels."""
-    settings = _varied(method, changes)
+    """Every parameter that plays a part, those that were ``set``, and the share of labels."""
+    idle = _made(method, changes).idle_parameters
+    settings = {name: value for name, value in _varied(method, changes).items() if name.split("__")[0] not in idle}
     return json.dumps({"label_rate": label_rate, "set": _changed(method, changes), **settings}, sort_keys=True)
 
 
@@ -109,7 +110,11 @@ def _changed(method: str, changes: str) -> dict[str, Any]:
 
 @cache
 def _varied(method: str, changes: str) -> dict[str, Any]:
-    return _settings(Variant(method, method, json.loads(changes)).detector())
+    return _settings(_made(method, changes))
+
+
+def _made(method: str, changes: str) -> Detector:
+    return Variant(method, method, json.loads(changes)).detector()
 
 
 def _settings(detector: Detector) -> dict[str, Any]:

@@ -292,6 +292,11 @@ class Detector(ABC):
             setattr(self, outer, value)
         return self
 
+    @property
+    def idle_parameters(self) -> frozenset[str]:
+        """Parameters that play no part at the present settings."""
+        return frozenset()
+
     # -- saving ------------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:

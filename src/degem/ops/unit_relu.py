@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import numba
@@ -33,9 +35,28 @@ def unit_relu(products: Tensor, bias: Tensor, dropout: float) -> Tensor:
         >>> unit_relu(torch.tensor([[[3.0, 4.0]], [[-1.0, 0.0]]]), torch.zeros(2, 1, 2), 0.0)
         tensor([[0.6000, 0.8000, 0.0000, 0.0000]])
     """
-    kept = torch.empty(products.shape if dropout else (0, 0, 0), dtype=torch.bool).bernoulli_(1 - dropout)
+    kept = keep_mask(products.shape, dropout) if dropout else torch.empty(0, 0, 0, dtype=torch.bool)
     active: Tensor = _UnitReLU.apply(products, bias, kept, 1 / (1 - dropout))  # type: ignore[no-untyped-call]
     return active
+
+
+def keep_mask(shape: Sequence[int], dropout: float) -> Tensor:
+    """What dropout keeps: true with probability ``1 - dropout``, to a 65536th, from PyTorch's global generator.
+
+    Four entries are cut from each random integer, which takes a tenth of the time of ``bernoulli_``.
+
+    Arguments:
+        shape: The shape of the mask.
+        dropout: The dropout probability, below 1.
+
+    Example:
+        >>> keep_mask((2, 3), 0.0)
+        tensor([[True, True, True],
+                [True, True, True]])
+    """
+    entries = math.prod(shape)
+    bits = torch.empty(-(-entries // 4), dtype=torch.int64).random_(-(2**63), None).view(torch.int16)
+    return (bits >= round(dropout * 2**16) - 2**15)[:entries].view(*shape)
 
 
 class _UnitReLU(torch.autograd.Function):

@@ -42,6 +42,13 @@ PUBLISHED: dict[str, Any] = {
     "weight_decay": 5e-4,
     "dropout": 0.5,
 }
+STAGED_ALONE = frozenset(
+    {"projection_dim", "random_dim", "density_dim", "num_head_steps", "term_weights", "memory_budget"}
+)
+RECURRENT_ALONE = frozenset(
+    {"multi_hop", "linear_hops", "contrast", "refresh_every", "energy", "energy_propagation"}
+    | {"head", "head_batch_norm", "condition_weight", "energy_readout_weight"}
+)
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)
@@ -155,6 +162,16 @@ class DeGEM(Detector):
     def resumable(self) -> bool:
         """Whether :meth:`fit` writes checkpoints: the staged way does."""
         return self.training == "staged"
+
+    @property
+    def idle_parameters(self) -> frozenset[str]:
+        """The parameters of the other way of training.
+
+        Example:
+            >>> "term_weights" in DeGEM.as_published().idle_parameters
+            True
+        """
+        return RECURRENT_ALONE if self.training == "staged" else STAGED_ALONE
 
     def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
         self.way_ = self._make_way()
