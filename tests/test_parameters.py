@@ -20,6 +20,7 @@ class Walk:
 class Method:
     rate: parameters.Positive = 0.01
     share: parameters.Fraction = 0.5
+    dropout: parameters.Dropout = 0.5
     depth: Annotated[int, Field(ge=0, le=9)] = 2
     head: Literal["MLP", "bilinear"] = "MLP"
     width: int | None = None
@@ -29,7 +30,18 @@ class Method:
 
 def test_names_and_values():
     names = list(parameters.names(Method))
-    assert names == ["rate", "share", "depth", "head", "width", "fast", "walk", "walk__num_steps", "walk__noise"]
+    assert names == [
+        "rate",
+        "share",
+        "dropout",
+        "depth",
+        "head",
+        "width",
+        "fast",
+        "walk",
+        "walk__num_steps",
+        "walk__noise",
+    ]
     assert list(parameters.names(Method())) == names
     assert parameters.values(Method())["walk__noise"] == 0.1
     assert set(parameters.values(Method(), deep=False)) == {name for name in names if "__" not in name}
@@ -49,6 +61,7 @@ def test_the_defaults_pass():
         ({"rate": "0.1"}, "rate = '0.1'"),
         ({"share": 1.5}, "share = 1.5"),
         ({"share": float("nan")}, "share = nan"),
+        ({"dropout": 1.0}, "Method: dropout = 1.0 is not allowed: input should be less than 1"),
         ({"depth": 2.0}, "depth = 2.0"),
         ({"depth": True}, "depth = True"),
         ({"depth": 10}, "less than or equal to 9"),
@@ -92,7 +105,7 @@ def test_text_becomes_a_value_of_the_right_type(name, text, value):
         ("fast", "maybe", "fast = 'maybe'"),
         ("walk", "5", "walk = '5'"),
         ("rat", "1", "no parameter 'rat': did you mean 'rate'"),
-        ("zzz", "1", "it has depth, fast"),
+        ("zzz", "1", "it has depth, dropout, fast"),
     ],
 )
 def test_text_that_stands_for_nothing(name, text, reason):

@@ -17,6 +17,7 @@ from degem.errors import ParameterError
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
+Dropout = Annotated[float, Field(ge=0, lt=1)]  # what is kept is scaled by 1 / (1 − dropout)
 Count = Annotated[int, Field(ge=1)]
 NonNegativeInt = Annotated[int, Field(ge=0)]
 

@@ -181,6 +181,13 @@ def test_parameters_can_be_read_set_and_copied(method: str) -> None:
         detector.set_params(sed=1)
 
 
+def test_dropping_everything_is_refused_by_name(method: str) -> None:
+    for name in parameters.names(Detector.registry[method]):
+        if "dropout" in name:
+            with pytest.raises(ParameterError, match=f"{name} = 1.0 is not allowed"):
+                fit(make(method, **{name: 1.0}))
+
+
 def test_a_graph_with_other_columns_is_refused(method: str) -> None:
     narrow = GRAPH.replace(features=np.array(GRAPH.features[:, :-1]))
     with pytest.raises(GraphError, match="feature columns"):

@@ -37,7 +37,7 @@ from degem.detectors.base import Detector, Scored
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
 from degem.nn.encoders_gnn import GCN, GraphTensors, graph_tensors
-from degem.parameters import Count, Fraction, NonNegative, Positive
+from degem.parameters import Count, Dropout, NonNegative, Positive
 from degem.seeding import seeded
 from degem.training import History, OnProgress, evaluating, train
 
@@ -106,7 +106,7 @@ class GCNDetector(Detector):
 
     hidden_dim: Count = 64
     num_layers: Annotated[int, Field(ge=2)] = 2
-    dropout: Fraction = 0.5
+    dropout: Dropout = 0.5
     batch_norm: bool = False
     learning_rate: Positive = 0.01
     weight_decay: NonNegative = 5e-4

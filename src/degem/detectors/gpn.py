@@ -18,7 +18,7 @@ from degem.graph import Graph
 from degem.nn.encoders_gnn import GraphTensors, graph_tensors
 from degem.nn.posterior import GraphPosteriorNetwork
 from degem.ops.dirichlet import uncertain_cross_entropy
-from degem.parameters import Count, Fraction, NonNegative, NonNegativeInt, Positive
+from degem.parameters import Count, Dropout, Fraction, NonNegative, NonNegativeInt, Positive
 from degem.seeding import seeded
 from degem.training import History, OnProgress, evaluating, train
 
@@ -64,7 +64,7 @@ class GPN(Detector):
     teleport: Fraction = 0.1
     score: Literal["evidence", "own evidence", "probability"] = "evidence"
     entropy_weight: NonNegative = 1e-4
-    dropout: Fraction = 0.5
+    dropout: Dropout = 0.5
     learning_rate: Positive = 0.01
     weight_decay: NonNegative = 1e-3
     warmup_epochs: NonNegativeInt = 5

@@ -18,7 +18,7 @@ from degem.nn.attention import Attended, OODGATNetwork
 from degem.nn.encoders_gnn import feature_tensor
 from degem.ops.edge_attention import Edges, looped_edges
 from degem.ops.logit_losses import uniform_cross_entropy
-from degem.parameters import Count, Fraction, NonNegative, Positive
+from degem.parameters import Count, Dropout, Fraction, NonNegative, Positive
 from degem.seeding import seeded
 from degem.training import History, OnProgress, evaluating, train
 
@@ -63,8 +63,8 @@ class OODGAT(Detector):
     entropy_weight: NonNegative = 0.05
     discrepancy_weight: NonNegative = 0.005
     margin: Fraction = 0.6
-    dropout: Fraction = 0.5
-    edge_dropout: Fraction = 0.6
+    dropout: Dropout = 0.5
+    edge_dropout: Dropout = 0.6
     learning_rate: Positive = 0.01
     num_epochs: Count = 200
     normalize_features: bool = True

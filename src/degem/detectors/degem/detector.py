@@ -20,7 +20,7 @@ from degem.detectors.degem.terms import TermWeights
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph, as_graph
 from degem.ops.langevin import LangevinSettings
-from degem.parameters import Count, Fraction, NonNegative, NonNegativeInt, Positive
+from degem.parameters import Count, Dropout, Fraction, NonNegative, NonNegativeInt, Positive
 from degem.training import History, OnProgress
 
 DEFAULT_WEIGHTS = TermWeights()
@@ -121,7 +121,7 @@ class DeGEM(Detector):
     batch_size: Count | None = 256
     learning_rate: Positive = 5e-3
     weight_decay: NonNegative = 0.0
-    dropout: Fraction = 0.3
+    dropout: Dropout = 0.3
     normalize_features: bool = True
 
     projection_dim: Count = 256
