@@ -109,6 +109,23 @@ def test_a_dataset_has_one_name_however_it_is_spelt() -> None:
             scenario_name(wrong)
 
 
+@pytest.mark.parametrize(
+    ("dataset", "kind", "known"),
+    [
+        ("Cora", "domain", "structure (kind 'manipulation'), feature (kind 'manipulation'), label (kind 'label')"),
+        ("cora", "structure", "structure (kind 'manipulation'), feature"),
+        ("twitch", "manipulation", "ES (kind 'domain'), FR"),
+        ("twitch-es", "label", "structure (kind 'manipulation'), feature (kind 'manipulation')"),
+        ("arxiv", "label", "2018 (kind 'time'), 2019"),
+        ("synthetic-cora-0.5", "label", "feature (kind 'manipulation')"),
+    ],
+)
+def test_a_kind_of_shift_that_a_dataset_does_not_have_is_refused(dataset: str, kind: str, known: str) -> None:
+    with pytest.raises(DegemError) as caught:
+        load_scenario(dataset, kind, Settings())
+    assert f"{scenario_name(dataset)} has no shift of the kind {kind!r}: it has {known}" in str(caught.value)
+
+
 def test_another_spelling_is_the_same_scenario(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DEGEM_CACHE", str(tmp_path))
     scenario = load_scenario("Cora", "manipulation", Settings(), data_dir)

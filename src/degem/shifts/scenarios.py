@@ -94,6 +94,7 @@ def load_scenario(dataset: str, kind: str, settings: Settings, data_dir: str | P
         data_dir: The folder of raw files, see :func:`degem.data.datasets.load_dataset`.
     """
     dataset = scenario_name(dataset)
+    _check_kind(dataset, kind)
     sources = [_source(dataset)]
     if kind == "domain":
         sources = [domain.ID_DOMAIN, domain.EXPOSURE_DOMAIN, *domain.OOD_DOMAINS.values()]
@@ -111,6 +112,13 @@ def load_scenario(dataset: str, kind: str, settings: Settings, data_dir: str | P
     return unpack(dataset, *cached("scenarios", key, make))
 
 
+def _check_kind(dataset: str, kind: str) -> None:
+    shifts = shifts_of(dataset)
+    if kind not in map(kind_of, shifts):
+        known = ", ".join(f"{shift} (kind {kind_of(shift)!r})" for shift in shifts)
+        raise DegemError(f"{dataset} has no shift of the kind {kind!r}: it has {known}")
+
+
 def _source(dataset: str) -> str:
     return "cora" if dataset.startswith(SYNTHETIC) else dataset
 
@@ -126,8 +134,7 @@ def _manipulation(dataset: str, graphs: dict[str, Graph], settings: Settings) ->
 
 def _label(dataset: str, graphs: dict[str, Graph], settings: Settings) -> Scenario:
     graph, cut_class = normalized(graphs[dataset]), describe(dataset).cut_class
-    if cut_class is None:
-        raise DegemError(f"dataset {dataset} has no cut class: the label shift is not defined for it")
+    assert cut_class is not None, "else it has no label shift"
     inside, _, _ = label_parts(graph.labels, cut_class)
     return label_leave_out(graph, _split(dataset, graph, inside, settings.seed), cut_class, settings, dataset)
 
