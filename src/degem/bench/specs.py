@@ -10,7 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
 
 from degem import parameters
 from degem.detectors import Detector
@@ -20,6 +22,28 @@ from degem.shifts.scenarios import kind_of, scenario_name, shifts_of
 FOLDER = Path(__file__).parent / "specs"
 PROTOCOLS = ("strict", "oracle", "inductive")
 TRIVIAL = ("degree", "nonzeros", "norm")
+
+# What a TOML table may hold: for each key its type, and what to tell somebody who wrote another.
+Keys = Mapping[str, tuple[Any, str]]
+TABLE: Keys = {
+    "title": (str, "a text"),
+    "published": (str, "the name of a table of the paper"),
+    "methods": (list[str], 'a list such as ["degem", "msp"], or ["*"] for all'),
+    "variants": (list[dict[str, Any]], "tables headed [[variants]]"),
+    "base": (Literal["published"], "'published', or left out"),
+    "datasets": (list[str], 'a list such as ["cora", "actor"]'),
+    "seeds": (int | str, 'how many (5 is 0 to 4), or a text such as "11,12"'),
+    "shifts": (list[str], 'a list such as ["structure", "label"]'),
+    "label_rates": (
+        Annotated[list[Annotated[float, Field(gt=0, le=1)]], Field(min_length=1)],
+        "a list of shares of training labels, each above 0 and at most 1, such as [0.1, 1.0]",
+    ),
+}
+VARIANT: Keys = {
+    "name": (str, "a text"),
+    "method": (str, "the name of a method"),
+    "set": (dict[str, Any], "parameters and their values, such as {num_hops = 3}"),
+}
 
 
 @dataclass(frozen=True)
@@ -156,10 +180,7 @@ def read_spec(name: str) -> Spec:
 
 
 def _spec(name: str, raw: Mapping[str, Any]) -> Spec:
-    known = {"title", "published", "methods", "variants", "base", "datasets", "seeds", "shifts", "label_rates"}
-    _check_keys("it", raw, known, needed={"datasets"})
-    if raw.get("base", "published") != "published":
-        raise DegemError(f"base is {raw['base']!r}: it may be 'published', or left out")
+    _check_keys("it", raw, TABLE, needed={"datasets"})
     if not raw.get("methods") and not raw.get("variants"):
         raise DegemError('it has no row: add methods = ["degem"] or [[variants]]')
     return Spec(
@@ -181,19 +202,25 @@ def _variants(raw: Mapping[str, Any]) -> Iterator[Variant]:
         _check_method(method)
         yield Variant(method, method)
     for entry in raw.get("variants", ()):
-        _check_keys("a variant", entry, {"name", "method", "set"}, needed={"name", "method"})
+        _check_keys("a variant", entry, VARIANT, needed={"name", "method"})
         _check_method(entry["method"])
         base = as_published(entry["method"]) if "base" in raw else {}
         yield Variant(entry["name"], entry["method"], {**base, **entry.get("set", {})})
     yield from (Variant(method, method) for method in TRIVIAL if method not in methods)
 
 
-def _check_keys(owner: str, raw: Mapping[str, Any], known: set[str], needed: set[str]) -> None:
-    if raw.keys() - known:
-        unknown = ", ".join(sorted(raw.keys() - known))
+def _check_keys(owner: str, raw: Mapping[str, Any], known: Keys, needed: set[str]) -> None:
+    if raw.keys() - known.keys():
+        unknown = ", ".join(sorted(raw.keys() - known.keys()))
         raise DegemError(f"unknown {unknown}; {owner} may have {', '.join(sorted(known))}")
     if needed - raw.keys():
         raise DegemError(f"{owner} lacks {', '.join(sorted(needed - raw.keys()))}")
+    for key, value in raw.items():
+        kind, allowed = known[key]
+        try:
+            TypeAdapter(kind).validate_python(value, strict=True)
+        except ValidationError:
+            raise DegemError(f"{key} = {value!r}: it may be {allowed}") from None
 
 
 def _check_method(name: str) -> None:
