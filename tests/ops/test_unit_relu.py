@@ -13,15 +13,20 @@ def test_equals_the_plain_operations_and_their_gradients(dropout: float) -> None
     products, bias = torch.randn(3, 20, 7, requires_grad=True), torch.randn(3, 1, 7, requires_grad=True)
     with torch.no_grad():
         products[1, 4], bias[1] = 0.0, 0.0  # a row without length
-    weight = torch.randn(20, 21)
+    scale, weight = torch.rand(3, 20, 1, requires_grad=True), torch.randn(20, 21)
     torch.manual_seed(1)
-    fused = unit_relu(products, bias, dropout)
+    fused = unit_relu(products, bias, dropout, scale)
     torch.manual_seed(1)
     kept = keep_mask(products.shape, dropout) / (1 - dropout) if dropout else 1.0
-    plain = (F.relu(F.normalize(products + bias, dim=2)) * kept).transpose(0, 1).flatten(1)
+    plain = (F.relu(F.normalize(scale * products + bias, dim=2)) * kept).transpose(0, 1).flatten(1)
     torch.testing.assert_close(fused, plain)
-    slopes = [torch.autograd.grad((weight * y).sum(), (products, bias)) for y in (fused, plain)]
+    slopes = [torch.autograd.grad((weight * y).sum(), (products, bias, scale)) for y in (fused, plain)]
     torch.testing.assert_close(slopes[0], slopes[1])
+
+
+def test_without_a_scale_rows_are_as_they_are() -> None:
+    products, bias = torch.randn(3, 20, 7), torch.randn(3, 1, 7)
+    torch.testing.assert_close(unit_relu(products, bias, 0.0), unit_relu(products, bias, 0.0, torch.ones(3, 20, 1)))
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.1, 0.5, 0.999])

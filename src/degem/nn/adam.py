@@ -31,10 +31,14 @@ class Adam(nn.Module):
     def __init__(self, trained: Iterable[Tensor], *, lr: float, weight_decay: float = 0.0) -> None:
         super().__init__()
         self.trained, self.lr, self.weight_decay = list(trained), lr, weight_decay
-        for index, parameter in enumerate(self.trained):
-            self.register_buffer(f"mean {index}", torch.zeros_like(parameter))
-            self.register_buffer(f"square {index}", torch.zeros_like(parameter))
-            self.register_buffer(f"steps {index}", torch.zeros((), device=parameter.device))
+        self._state = {
+            "mean": [torch.zeros_like(parameter) for parameter in self.trained],
+            "square": [torch.zeros_like(parameter) for parameter in self.trained],
+            "steps": [torch.zeros((), device=parameter.device) for parameter in self.trained],
+        }
+        for name, tensors in self._state.items():
+            for index, tensor in enumerate(tensors):
+                self.register_buffer(f"{name} {index}", tensor)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients."""
@@ -44,11 +48,10 @@ class Adam(nn.Module):
     @torch.no_grad()
     def step(self) -> None:
         """One step along the gradients; a parameter without one stays."""
-        state = dict(self.named_buffers())
         moved = [index for index, parameter in enumerate(self.trained) if parameter.grad is not None]
 
         def of(name: str) -> list[Tensor]:
-            return [state[f"{name} {index}"] for index in moved]
+            return [self._state[name][index] for index in moved]
 
         adam(
             [self.trained[index] for index in moved],

@@ -71,12 +71,11 @@ class MixtureEnergy(nn.Module):
     @torch.no_grad()
     def gradient(self, u: Tensor) -> Tensor:
         r"""The gradient :math:`u - \sum_y p(y|u)\mu_y + W^\top(w \odot \mathrm{SiLU}'(Wu+b))`, without autograd."""
-        pull = u - torch.softmax(self._component_logits(u), dim=1) @ self.centres
+        pull = torch.addmm(u, torch.softmax(self._component_logits(u), dim=1), self.centres, alpha=-1)
         if self.hidden is None:
             return pull
         z = self.hidden(u)
-        gate = torch.sigmoid(z)
-        return torch.addmm(pull, gate * (1 + z * (1 - gate)) * self.slope, self.hidden.weight)
+        return pull.addmm_(torch.ops.aten.silu_backward(self.slope.expand_as(z), z), self.hidden.weight)
 
     @torch.no_grad()
     def sample_base(self, count: int, generator: torch.Generator) -> Tensor:

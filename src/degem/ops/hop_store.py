@@ -83,7 +83,8 @@ class HopSource:
         found = np.empty((len(self.hops), len(nodes), self.width), dtype=np.float32)
         root = root_degrees(self.adjacency)
         for place, columns, values in self.walk(root, permutation):
-            found[place, :, columns] = values[nodes] * root[nodes]
+            np.take(values, nodes, axis=0, out=found[place, :, columns], mode="clip")  # the default mode makes a copy
+        torch.from_numpy(found).mul_(torch.from_numpy(root[nodes]))  # on every thread
         return found
 
     def walk(
@@ -131,7 +132,7 @@ class HopSource:
             current[rows] = self.block(rows, columns)
         if permutation is not None:
             permuted = room(-1)
-            np.take(current, permutation, axis=0, out=permuted, mode="clip")  # the default mode makes a copy
+            np.take(current, permutation, axis=0, out=permuted, mode="clip")
             spare.append(current)
             current = permuted
         current /= root

@@ -114,4 +114,4 @@ class HopInputs:
     def _on_device(
         self, hops: NDArray[np.float32], lengths: NDArray[np.float32], degrees: NDArray[np.float32]
     ) -> HopBatch:
-        return HopBatch(*(torch.from_numpy(part).to(self.device) for part in (hops, lengths, degrees)))
+        return HopBatch.of(*(torch.from_numpy(part).to(self.device) for part in (hops, lengths, degrees)))

@@ -87,9 +87,8 @@ class Staged:
         pool = draw_pool(inputs, training.nodes, graph.labels, np.random.default_rng(settings.seed))
         model.eval()
         with torch.no_grad():
-            log_lengths = model.encode(pool.batch).log_lengths
-            model.length_mean.copy_(log_lengths.mean(dim=0))
-            model.length_std.copy_(log_lengths.std(dim=0, correction=0) + 1e-3)
+            model.length_mean.copy_(pool.batch.log_lengths.mean(dim=0))
+            model.length_std.copy_(pool.batch.log_lengths.std(dim=0, correction=0) + 1e-3)
             model.homophily.fill_(self._homophily(graph, pool))
         history = self._train_encoder(inputs, pool, training.checkpoints, on_progress)
         history |= self._fit_energies(inputs, pool, training.checkpoints, on_progress)
@@ -132,7 +131,7 @@ class Staged:
         self.module.eval()
         projected = torch.stack([hops[hop] @ self.module.projection for hop in self.module.hops])
         degree = torch.expm1(self.module.length_mean[0]).expand(len(hops[0]))
-        latent = self.module.encode(HopBatch(projected, hops[0].norm(dim=1), degree))
+        latent = self.module.encode(HopBatch.of(projected, hops[0].norm(dim=1), degree))
         return self.module.scores(self.module.outputs(latent)[0])
 
     def hop_reference(self) -> list[Tensor]:

@@ -27,36 +27,38 @@ class HopBatch:
 
     Arguments:
         hops: Projected hop features, of shape (hops, n, r + q).
-        length: The length of each node's own features, before projection.
-        degree: The number of neighbours.
-    """
-
-    hops: Tensor
-    length: Tensor
-    degree: Tensor
-
-
-@dataclass(frozen=True)
-class Latent:
-    """A batch on its way through the model.
-
-    Arguments:
-        hops: Projected hop features, of shape (hops, n, r + q).
         shrinkage: What makes directions of them, 1 / length, of shape (hops, n, 1).
         log_lengths: Log-degree, log-length of the node's own features and of each hop, of shape (n, hops + 2).
-        latents: The latents, of shape (n, d).
-        probe_logits: Class logits of the linear probe, of shape (n, C); None while training and without classes.
     """
 
     hops: Tensor
     shrinkage: Tensor
     log_lengths: Tensor
-    latents: Tensor
-    probe_logits: Tensor | None
+
+    @classmethod
+    def of(cls, hops: Tensor, length: Tensor, degree: Tensor) -> HopBatch:
+        """A batch from projected hop features, lengths of nodes' own features before projection, and degrees."""
+        lengths = hops.norm(dim=2)
+        own = [torch.log1p(degree), torch.log(length + LENGTH_FLOOR)]
+        log_lengths = torch.stack([*own, *torch.log(lengths + HOP_LENGTH_FLOOR)], dim=1)
+        return cls(hops, 1 / (lengths[:, :, None] + 1e-8), log_lengths)
 
     def directions(self, hop: int, width: int | None = None) -> Tensor:
         """Where the first ``width`` columns of one hop point."""
         return self.hops[hop, :, :width] * self.shrinkage[hop]
+
+
+@dataclass(frozen=True)
+class Latent(HopBatch):
+    """A batch on its way through the model.
+
+    Arguments:
+        latents: The latents, of shape (n, d).
+        probe_logits: Class logits of the linear probe, of shape (n, C); None while training and without classes.
+    """
+
+    latents: Tensor
+    probe_logits: Tensor | None
 
 
 class StagedModel(nn.Module):
@@ -136,23 +138,20 @@ class StagedModel(nn.Module):
         return {"own": 0, "near": near, "far": len(self.hops) - 1}
 
     def encode(self, batch: HopBatch) -> Latent:
-        """Directions, log-lengths and latents of a batch."""
-        lengths = batch.hops.norm(dim=2)
-        shrinkage = 1 / (lengths[:, :, None] + 1e-8)
-        own = [torch.log1p(batch.degree), torch.log(batch.length + LENGTH_FLOOR)]
-        log_lengths = torch.stack([*own, *torch.log(lengths + HOP_LENGTH_FLOOR)], dim=1)
-        standard = (log_lengths - self.length_mean) / self.length_std
+        """The latents of a batch."""
+        standard = (batch.log_lengths - self.length_mean) / self.length_std
         standard = standard.clamp(-MAX_DEVIATION, MAX_DEVIATION)
         if self.training or self.probe is None:
-            directed, probe_logits = torch.bmm(batch.hops, self.encoder.hop_weight) * shrinkage, None
+            products, probe_logits = torch.bmm(batch.hops, self.encoder.hop_weight), None
         else:  # the hops are read once for both
             by_hop = self.probe.weight.T.view(len(self.hops), batch.hops.shape[2], -1)
             both = torch.cat([self.encoder.hop_weight, by_hop], dim=2)
             whole = F.pad(both, (0, -both.shape[2] % 8))  # products of odd widths take up to half as long again
-            joint = torch.bmm(batch.hops, whole) * shrinkage
-            directed, for_probe, _ = joint.tensor_split([self.encoder.hop_weight.shape[2], both.shape[2]], dim=2)
-            probe_logits = for_probe.sum(dim=0) + self.probe.bias
-        return Latent(batch.hops, shrinkage, log_lengths, self.encoder(directed, standard), probe_logits)
+            joint = torch.bmm(batch.hops, whole)
+            products, for_probe, _ = joint.tensor_split([self.encoder.hop_weight.shape[2], both.shape[2]], dim=2)
+            probe_logits = (for_probe * batch.shrinkage).sum(dim=0) + self.probe.bias
+        latents = self.encoder(products, batch.shrinkage, standard)
+        return Latent(batch.hops, batch.shrinkage, batch.log_lengths, latents, probe_logits)
 
     def points(self, latent: Latent) -> Tensor:
         """The unit vectors on which the latent energy lives."""
