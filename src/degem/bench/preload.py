@@ -5,8 +5,19 @@ from importlib import import_module
 
 import numba
 
-# Detectors load these late, because a command may do without.
-LATE = ("sklearn.covariance", "sklearn.linear_model", "sklearn.utils.extmath", "scipy.spatial.distance")
+# What detectors and their judge load late, because a command may do without: a fit's time shall not hold it.
+LATE = (
+    "degem.metrics",
+    "degem.nn.encoders_gnn",
+    "degem.nn.posterior",
+    "scipy.spatial.distance",
+    "sklearn.covariance",
+    "sklearn.decomposition",
+    "sklearn.linear_model",
+    "sklearn.neighbors",
+    "sklearn.utils.extmath",
+    "zuko.flows",
+)
 
 gc.disable()  # nothing of a library is garbage, and looking for some takes a fifth of the time
 for library in ("degem.bench.worker", *LATE):

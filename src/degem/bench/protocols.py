@@ -15,6 +15,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,9 +23,11 @@ from degem.detectors import Detector, Scored
 from degem.detectors.backbone import GCNDetector
 from degem.detectors.split import TrainingSet, resolve_training_set
 from degem.graph import Graph, NodeSet
-from degem.metrics import Metrics, accuracy, paper_metrics
 from degem.shifts import Scenario, Settings
 from degem.training import Progress, silent
+
+if TYPE_CHECKING:
+    from degem.metrics import Metrics
 
 ORACLE_LOOKS = 100  # at most so many looks at the test nodes while one fit trains
 
@@ -82,6 +85,8 @@ def fit(detector: Detector, graph: Graph, exposure: NodeSet | None) -> float:
 
 def judge(detector: Detector, scenario: Scenario, shifts: Sequence[str], fit_seconds: float) -> dict[str, Outcome]:
     """Score the ID and every OOD graph, each once, and compare."""
+    from degem.metrics import paper_metrics  # slow to load, and planning a run does without
+
     passes: dict[int, tuple[Scored, float]] = {}
 
     def scored(graph: Graph) -> tuple[Scored, float]:
@@ -149,6 +154,8 @@ class _Looks:
 
 
 def _accuracy(detector: Detector, scored: Scored, scenario: Scenario) -> float:
+    from degem.metrics import accuracy
+
     if scored.probabilities is None:
         return float("nan")
     best = np.asarray(scored.probabilities)[scenario.id_test.nodes].argmax(axis=1)

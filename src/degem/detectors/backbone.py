@@ -23,7 +23,7 @@ import hashlib
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -36,10 +36,12 @@ from torch.nn import functional
 from degem.detectors.base import Detector, Scored
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
-from degem.nn.encoders_gnn import GCN, GraphTensors, graph_tensors
 from degem.parameters import Count, Dropout, NonNegative, Positive
 from degem.seeding import seeded
 from degem.training import History, OnProgress, evaluating, train
+
+if TYPE_CHECKING:
+    from degem.nn.encoders_gnn import GCN, GraphTensors
 
 Losses = Callable[[Tensor, int], dict[str, Tensor]]
 
@@ -187,6 +189,8 @@ class GCNDetector(Detector):
         self.network_.eval()
 
     def _new_network(self, num_classes: int) -> GCN:
+        from degem.nn.encoders_gnn import GCN  # slow to load, and a detector that is only described does without
+
         return GCN(
             self.num_features_,
             self.hidden_dim,
@@ -197,6 +201,8 @@ class GCNDetector(Detector):
         ).to(self.device)
 
     def _tensors(self, graph: Graph) -> GraphTensors:
+        from degem.nn.encoders_gnn import graph_tensors
+
         return graph_tensors(graph, normalize_features=self.normalize_features, device=self.device)
 
 

@@ -6,10 +6,9 @@ import dataclasses
 import warnings
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-import pandas as pd
 import torch
 from numpy.typing import ArrayLike, NDArray
 
@@ -25,6 +24,9 @@ from degem.errors import CalibrationWarning, DegemError, GraphError, NotFittedEr
 from degem.graph import Graph, NodeSet, as_graph
 from degem.parameters import NonNegativeInt
 from degem.training import History, OnProgress, Progress, reporting_to, silent
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclasses.dataclass(frozen=True)
@@ -244,6 +246,8 @@ class Detector(ABC):
         name where it has one) and ``class_probability``; the last two are missing values for a detector fitted
         without labels. Arguments as in :meth:`predict`.
         """
+        import pandas as pd  # slow to load, and most of what detectors do needs no table
+
         graph = self._checked(graph)
         scored = self._scored(graph)
         p = self.p_values_of(scored.scores, graph.degrees if by_degree else None)

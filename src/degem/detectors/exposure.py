@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import torch
 from torch import Tensor
@@ -14,7 +14,9 @@ from degem.detectors.backbone import GCNDetector, Losses
 from degem.detectors.split import TrainingSet
 from degem.errors import GraphError
 from degem.graph import Graph
-from degem.nn.encoders_gnn import GCN
+
+if TYPE_CHECKING:
+    from degem.nn.encoders_gnn import GCN
 
 ExposureLoss = Callable[[Tensor, Tensor], Tensor]
 

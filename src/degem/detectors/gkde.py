@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -14,12 +14,14 @@ from torch.distributions import Dirichlet, kl_divergence
 from degem.detectors.backbone import GCNDetector, Layers, Losses
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
-from degem.nn.encoders_gnn import GCN
 from degem.ops.dirichlet import squared_error_risk, vacuity
 from degem.ops.graph_kernel import kernel_evidence
 from degem.parameters import Count, NonNegative, Positive
 from degem.seeding import seeded
 from degem.training import History, OnProgress
+
+if TYPE_CHECKING:
+    from degem.nn.encoders_gnn import GCN
 
 
 @dataclass(kw_only=True, eq=False)

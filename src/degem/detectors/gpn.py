@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,12 +15,14 @@ from torch.distributions import Dirichlet
 from degem.detectors.base import Detector, Scored
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
-from degem.nn.encoders_gnn import GraphTensors, graph_tensors
-from degem.nn.posterior import GraphPosteriorNetwork
 from degem.ops.dirichlet import uncertain_cross_entropy
 from degem.parameters import Count, Dropout, Fraction, NonNegative, NonNegativeInt, Positive
 from degem.seeding import seeded
 from degem.training import History, OnProgress, evaluating, train
+
+if TYPE_CHECKING:
+    from degem.nn.encoders_gnn import GraphTensors
+    from degem.nn.posterior import GraphPosteriorNetwork
 
 
 @dataclass(kw_only=True, eq=False)
@@ -127,6 +129,10 @@ class GPN(Detector):
         self.network_.eval()
 
     def _new_network(self, class_shares: Tensor) -> GraphPosteriorNetwork:
+        from degem.nn.posterior import (
+            GraphPosteriorNetwork,
+        )  # slow to load, and a detector that is only described does without
+
         return GraphPosteriorNetwork(
             self.num_features_,
             self.hidden_dim,
@@ -139,4 +145,6 @@ class GPN(Detector):
         ).to(self.device)
 
     def _tensors(self, graph: Graph) -> GraphTensors:
+        from degem.nn.encoders_gnn import graph_tensors
+
         return graph_tensors(graph, normalize_features=self.normalize_features, device=self.device)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from degem.detectors.backbone import Layers
-from degem.nn.encoders_gnn import GCN, GraphTensors
+
+if TYPE_CHECKING:
+    from degem.nn.encoders_gnn import GCN, GraphTensors
 
 
 def perturbed_layers(

@@ -8,8 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.decomposition import PCA
-from sklearn.neighbors import NearestNeighbors
 from torch import Tensor
 
 from degem.detectors.backbone import BackboneDetector, Layers
@@ -31,6 +29,10 @@ class _LayerBank:
 
     def distances(self, values: NDArray[np.floating[Any]], k: int) -> NDArray[np.float64]:
         """The distance of each row to its k-th nearest training row, in units of the training rows' own."""
+        from sklearn.neighbors import (
+            NearestNeighbors,
+        )  # slow to load, and a detector that is only described does without
+
         neighbours = NearestNeighbors(n_neighbors=k).fit(self.projections)
         distances, _ = neighbours.kneighbors((values - self.mean) @ self.components.T)
         return np.asarray(distances[:, -1] / self.scale)
@@ -76,6 +78,9 @@ class JLDE(BackboneDetector):
         self.banks_ = [self._bank(layer[training.nodes]) for layer in _arrays(layers)]
 
     def _bank(self, values: NDArray[np.float64]) -> _LayerBank:
+        from sklearn.decomposition import PCA
+        from sklearn.neighbors import NearestNeighbors
+
         components = PCA(svd_solver="full").fit(values)
         kept = np.searchsorted(np.cumsum(components.explained_variance_ratio_), self.explained_variance) + 1
         basis = components.components_[:kept]

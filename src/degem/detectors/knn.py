@@ -8,8 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.neighbors import NearestNeighbors
-from sklearn.preprocessing import normalize
 from torch import Tensor
 
 from degem.detectors.backbone import BackboneDetector, Layers
@@ -40,10 +38,15 @@ class KNN(BackboneDetector):
     paper: ClassVar[str] = "Sun et al. 2022"
 
     def _read(self, training: TrainingSet) -> None:
+        from sklearn.preprocessing import normalize  # slow to load, and a detector that is only described does without
+
         latents = self._layers(training.graph).latents[training.nodes]
         self.bank_: NDArray[np.float32] = normalize(latents)
 
     def _score_layers(self, layers: Layers, graph: Graph) -> NDArray[np.floating[Any]]:
+        from sklearn.neighbors import NearestNeighbors
+        from sklearn.preprocessing import normalize
+
         k = min(self.num_neighbors, len(self.bank_))
         distances, _ = NearestNeighbors(n_neighbors=k).fit(self.bank_).kneighbors(normalize(layers.latents))
         return np.asarray(distances[:, -1])

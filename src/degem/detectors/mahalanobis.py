@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy.linalg import pinvh
-from sklearn.covariance import EmpiricalCovariance
 from torch import Tensor
 
 from degem.detectors.backbone import BackboneDetector, Layers
@@ -49,6 +48,10 @@ class Mahalanobis(BackboneDetector):
     paper: ClassVar[str] = "Lee et al. 2018"
 
     def _read(self, training: TrainingSet) -> None:
+        from sklearn.covariance import (
+            EmpiricalCovariance,
+        )  # slow to load, and a detector that is only described does without
+
         nodes = training.labelled_nodes
         latents = self._layers(training.graph).latents[nodes].astype(np.float64)
         labels = training.graph.labels[nodes]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -13,12 +13,14 @@ from torch import Tensor
 from degem.detectors.backbone import GCNDetector, Layers, Losses
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
-from degem.nn.encoders_gnn import GCN
 from degem.ops.energy import logit_energy
 from degem.ops.features import to_tensor
 from degem.ops.logit_losses import bounded_uniform_loss
 from degem.ops.score_propagation import propagate_energy
 from degem.parameters import Count, Fraction, NonNegative, NonNegativeInt, Positive
+
+if TYPE_CHECKING:
+    from degem.nn.encoders_gnn import GCN
 
 
 @dataclass(kw_only=True, eq=False)

@@ -15,7 +15,6 @@ from degem.detectors.base import Detector, Scored
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
 from degem.nn.attention import Attended, OODGATNetwork
-from degem.nn.encoders_gnn import feature_tensor
 from degem.ops.edge_attention import Edges, looped_edges
 from degem.ops.logit_losses import uniform_cross_entropy
 from degem.parameters import Count, Dropout, Fraction, NonNegative, Positive
@@ -143,6 +142,10 @@ class OODGAT(Detector):
         ).to(self.device)
 
     def _tensors(self, graph: Graph) -> tuple[Tensor, Edges]:
+        from degem.nn.encoders_gnn import (
+            feature_tensor,
+        )  # slow to load, and a detector that is only described does without
+
         features = feature_tensor(graph, normalize_features=self.normalize_features, device=self.device)
         return features, looped_edges(graph.adjacency, self.device)
 

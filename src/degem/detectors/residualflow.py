@@ -7,9 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
-import zuko
 from numpy.typing import NDArray
-from sklearn.covariance import LedoitWolf
 from torch import Tensor, nn
 
 from degem.detectors.backbone import BackboneDetector, Layers
@@ -54,6 +52,8 @@ class ResidualFlow(BackboneDetector):
     paper: ClassVar[str] = "Zisselman & Tamar 2020"
 
     def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
+        from sklearn.covariance import LedoitWolf  # slow to load, and a detector that is only described does without
+
         history = super()._fit(training, on_progress)
         nodes = training.labelled_nodes
         latents = self._layers(training.graph).latents[nodes].astype(np.float64)
@@ -102,7 +102,9 @@ class ResidualFlow(BackboneDetector):
         )
 
     def _new_flow(self, num_classes: int) -> nn.Module:
-        flow = zuko.flows.RealNVP(
+        from zuko.flows import RealNVP
+
+        flow = RealNVP(
             self.hidden_dim,
             context=num_classes,
             transforms=self.num_couplings,
