@@ -44,7 +44,7 @@ def fork_server(threads: int, methods: Iterable[str]) -> multiprocessing.context
         methods: The methods whose libraries are loaded.
     """
     context = multiprocessing.get_context("forkserver")
-    homes = (METHODS[method] for method in sorted(set(methods) & METHODS.keys()))
+    homes = (METHODS[method].home for method in sorted(set(methods) & METHODS.keys()))
     context.set_forkserver_preload(["degem.bench.preload", *(home.rpartition(".")[0] for home in homes)])
     before = dict(os.environ)
     os.environ |= dict.fromkeys(THREAD_VARIABLES, str(threads))

@@ -10,17 +10,11 @@ def methods(as_json: AsJson = False) -> None:
 
     Example: degem methods --json
     """
-    from degem import Detector
+    from degem.detectors.registry import METHODS
 
+    facts = ("paper", "needs_labels", "needs_exposure", "inductive")
     rows = [
-        {
-            "name": name,
-            "paper": kind.paper,
-            "needs_labels": kind.needs_labels,
-            "needs_exposure": kind.needs_exposure,
-            "inductive": kind.inductive,
-        }
-        for name, kind in sorted(Detector.registry.items())
+        {"name": name, **{fact: getattr(method, fact) for fact in facts}} for name, method in sorted(METHODS.items())
     ]
     if as_json:
         print_json(rows)
@@ -30,6 +24,6 @@ def methods(as_json: AsJson = False) -> None:
 
     table = Table("method", "paper", "needs labels", "needs OOD nodes", "scores new graphs")
     for row in rows:
-        answers = ["yes" if row[key] else "no" for key in ("needs_labels", "needs_exposure", "inductive")]
+        answers = ["yes" if row[fact] else "no" for fact in facts[1:]]
         table.add_row(str(row["name"]), str(row["paper"]), *answers)
     Console().print(table)

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from degem.detectors.base import Scored as Scored
 
 # Imported when first asked for: no method waits for the libraries of another, nor the list of their names for torch.
-_HOMES = {home.rpartition(".")[2]: home for home in METHODS.values()}
+_HOMES = {method.home.rpartition(".")[2]: method.home for method in METHODS.values()}
 _HOMES |= {name: f"degem.detectors.base.{name}" for name in ("Detector", "Scored")}
 
 

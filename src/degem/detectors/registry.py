@@ -1,35 +1,55 @@
-"""Which detectors there are: one line a method, which says where its class lives."""
+"""Which detectors there are: one line a method, which says where its class lives and what it needs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from degem.detectors.base import Detector
 
+
+class Listed(NamedTuple):
+    """What there is to say of a method without loading it; a test holds it against the class itself.
+
+    Arguments:
+        home: Where its class lives.
+        paper: The paper it is from.
+        needs_labels: Whether it needs labelled nodes.
+        needs_exposure: Whether it needs nodes known to be OOD.
+        inductive: Whether it scores graphs it was not fitted on.
+    """
+
+    home: str
+    paper: str
+    needs_labels: bool = True
+    needs_exposure: bool = False
+    inductive: bool = True
+
+
+CONTROL = "a trivial control, for reading benchmarks"
 METHODS = {
-    "degem": "degem.detectors.degem.DeGEM",
-    "energy": "degem.detectors.energy.Energy",
-    "energy-ft": "degem.detectors.energy_ft.EnergyFT",
-    "gkde": "degem.detectors.gkde.GKDE",
-    "gnnsafe": "degem.detectors.gnnsafe.GNNSafe",
-    "gnnsafe++": "degem.detectors.gnnsafe_pp.GNNSafePP",
-    "gpn": "degem.detectors.gpn.GPN",
-    "grasp": "degem.detectors.grasp.GRASP",
-    "jlde": "degem.detectors.jlde.JLDE",
-    "knn": "degem.detectors.knn.KNN",
-    "mahalanobis": "degem.detectors.mahalanobis.Mahalanobis",
-    "msp": "degem.detectors.msp.MSP",
-    "nodesafe": "degem.detectors.nodesafe.NodeSafe",
-    "odin": "degem.detectors.odin.ODIN",
-    "oe": "degem.detectors.oe.OE",
-    "oodgat": "degem.detectors.oodgat.OODGAT",
-    "residualflow": "degem.detectors.residualflow.ResidualFlow",
-    "degree": "degem.detectors.trivial.Degree",
-    "nonzeros": "degem.detectors.trivial.NonZeros",
-    "norm": "degem.detectors.trivial.Norm",
+    "degem": Listed("degem.detectors.degem.DeGEM", "Chen et al. 2025", needs_labels=False),
+    "energy": Listed("degem.detectors.energy.Energy", "Liu et al. 2020"),
+    "energy-ft": Listed("degem.detectors.energy_ft.EnergyFT", "Liu et al. 2020", needs_exposure=True),
+    "gkde": Listed("degem.detectors.gkde.GKDE", "Zhao et al. 2020"),
+    "gnnsafe": Listed("degem.detectors.gnnsafe.GNNSafe", "Wu et al. 2023"),
+    "gnnsafe++": Listed("degem.detectors.gnnsafe_pp.GNNSafePP", "Wu et al. 2023", needs_exposure=True),
+    "gpn": Listed("degem.detectors.gpn.GPN", "Stadler et al. 2021"),
+    "grasp": Listed("degem.detectors.grasp.GRASP", "Ma et al. 2024"),
+    "jlde": Listed("degem.detectors.jlde.JLDE", "per-layer PCA + kNN"),
+    "knn": Listed("degem.detectors.knn.KNN", "Sun et al. 2022"),
+    "mahalanobis": Listed("degem.detectors.mahalanobis.Mahalanobis", "Lee et al. 2018"),
+    "msp": Listed("degem.detectors.msp.MSP", "Hendrycks & Gimpel 2017"),
+    "nodesafe": Listed("degem.detectors.nodesafe.NodeSafe", "Yang et al. 2025"),
+    "odin": Listed("degem.detectors.odin.ODIN", "Liang et al. 2018"),
+    "oe": Listed("degem.detectors.oe.OE", "Hendrycks et al. 2019", needs_exposure=True),
+    "oodgat": Listed("degem.detectors.oodgat.OODGAT", "Song & Wang 2022"),
+    "residualflow": Listed("degem.detectors.residualflow.ResidualFlow", "Zisselman & Tamar 2020"),
+    "degree": Listed("degem.detectors.trivial.Degree", CONTROL, needs_labels=False),
+    "nonzeros": Listed("degem.detectors.trivial.NonZeros", CONTROL, needs_labels=False),
+    "norm": Listed("degem.detectors.trivial.Norm", CONTROL, needs_labels=False),
 }
 
 
@@ -37,20 +57,20 @@ class Registry(MutableMapping[str, "type[Detector]"]):
     """Detectors by name. One that was not imported yet is imported when it is asked for: many need slow libraries.
 
     Arguments:
-        homes: Where the class of each name lives.
+        listed: What is known of each name, above all where its class lives.
 
     Example:
-        >>> Registry({"msp": "degem.detectors.msp.MSP"})["msp"].__name__
+        >>> Registry({"msp": METHODS["msp"]})["msp"].__name__
         'MSP'
     """
 
-    def __init__(self, homes: Mapping[str, str]) -> None:
-        self.homes = homes
+    def __init__(self, listed: Mapping[str, Listed]) -> None:
+        self.listed = listed
         self.known: dict[str, type[Detector]] = {}
 
     def __getitem__(self, name: str) -> type[Detector]:
         if name not in self.known:
-            self.known[name] = named(self.homes[name])
+            self.known[name] = named(self.listed[name].home)
         return self.known[name]
 
     def __setitem__(self, name: str, kind: type[Detector]) -> None:
@@ -60,13 +80,13 @@ class Registry(MutableMapping[str, "type[Detector]"]):
         del self.known[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter({**self.homes, **self.known})
+        return iter({**self.listed, **self.known})
 
     def __contains__(self, name: object) -> bool:
-        return name in self.homes or name in self.known  # without importing it
+        return name in self.listed or name in self.known  # without importing it
 
     def __len__(self) -> int:
-        return len({**self.homes, **self.known})
+        return len({**self.listed, **self.known})
 
 
 def named(home: str) -> Any:
