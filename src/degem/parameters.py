@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+from functools import cache
 from typing import Annotated, Any, get_type_hints
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -25,13 +26,19 @@ NonNegativeInt = Annotated[int, Field(ge=0)]
 def names(owner: Any) -> dict[str, Any]:
     """Every parameter of a dataclass (or instance) with its annotation; nested ones as ``outer__inner``."""
     kind = owner if isinstance(owner, type) else type(owner)
-    hints = get_type_hints(kind, include_extras=True)
+    hints = _hints(kind)
     found: dict[str, Any] = {}
     for field in dataclasses.fields(kind):
         found[field.name] = hints[field.name]
         if dataclasses.is_dataclass(hints[field.name]):
             found |= {f"{field.name}__{inner}": hint for inner, hint in names(hints[field.name]).items()}
     return found
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    """Annotations are texts, and making types of them is slow."""
+    return get_type_hints(kind, include_extras=True)
 
 
 def values(owner: Any, *, deep: bool = True) -> dict[str, Any]:

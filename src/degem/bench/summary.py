@@ -8,9 +8,10 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit
 
 from degem.bench.paper import Cell, published
 from degem.bench.protocols import ORACLE_LOOKS
@@ -56,7 +57,7 @@ def estimate(values: Sequence[float]) -> Estimate:
     if count < 2:
         return Estimate(mean, math.nan, math.nan, math.nan, count)
     std = float(np.std(values, ddof=1))
-    half = float(stats.t.ppf(0.975, count - 1)) * std / math.sqrt(count)
+    half = float(stdtrit(count - 1, 0.975)) * std / math.sqrt(count)
     return Estimate(mean, std, mean - half, mean + half, count)
 
 
@@ -124,9 +125,15 @@ def collected(rows: Iterable[Row], protocol: str) -> Values:
 
 
 def _cell_of(row: Row) -> tuple[tuple[str, str], Place]:
-    about = json.loads(row.parameters)
-    settings = json.dumps(about.get("set", {}), sort_keys=True)
-    return (row.method, settings), (row.dataset, row.shift, float(about.get("label_rate", 1.0)))
+    settings, label_rate = _read(row.parameters)
+    return (row.method, settings), (row.dataset, row.shift, label_rate)
+
+
+@cache
+def _read(parameters: str) -> tuple[str, float]:
+    """What was set, and the share of labels: many rows have the same parameters."""
+    about = json.loads(parameters)
+    return json.dumps(about.get("set", {}), sort_keys=True), float(about.get("label_rate", 1.0))
 
 
 def seeds_of(values: Values, variant: Variant, place: Place) -> dict[int, Row]:

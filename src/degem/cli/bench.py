@@ -117,12 +117,13 @@ def show(
     Example: degem bench show results --format markdown
     """
     from degem.bench import formats, tables
-    from degem.bench.comparison import compare as compared
     from degem.bench.results import tables_in
 
     found = tables_in(results)
     grids = []
     if compare is not None:
+        from degem.bench.comparison import compare as compared
+
         for protocol in found.protocols:
             pairs = compared(found.rows, protocol, *compare, metric.value)
             grids += [tables.comparison_grid(pairs, *compare, protocol, metric.value)] if pairs else []
