@@ -11,8 +11,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from degem.ops.propagation import match_threads
-
 SHORTEST = 1e-12  # rows are not divided by less, as in torch.nn.functional.normalize
 
 
@@ -67,7 +65,6 @@ class _UnitReLU(torch.autograd.Function):
         hops, nodes, dim = products.shape
         z, s, b = products.detach().cpu().contiguous(), scale.detach().cpu(), bias.detach().cpu()
         out = torch.empty(nodes, hops, dim)
-        match_threads()
         _forward(z.numpy(), s.numpy(), b.numpy(), kept.numpy(), np.float32(gain), out.numpy())
         ctx.save_for_backward(z, s, b, out)
         ctx.gain = gain
@@ -79,7 +76,6 @@ class _UnitReLU(torch.autograd.Function):
         device = gradients[0].device
         gradient = gradients[0].cpu().contiguous().view(out.shape)
         slope = torch.empty_like(z)  # by s z + b
-        match_threads()
         inputs = z.numpy(), s.numpy(), b.numpy(), out.numpy(), gradient.numpy()
         _backward(*inputs, np.float32(ctx.gain), slope.numpy())
         by_bias = slope.sum(dim=1, keepdim=True)
@@ -93,10 +89,14 @@ class _UnitReLU(torch.autograd.Function):
         )
 
 
-@numba.njit(parallel=True, cache=True, fastmath=True)
+# On one thread: numba's and PyTorch's threads wait for work by spinning, and in turns on few cores each would wait for
+# the other's to give up, which takes far longer than a pass.
+
+
+@numba.njit(cache=True, fastmath=True)
 def _forward(z: Any, scale: Any, bias: Any, kept: Any, gain: Any, out: Any) -> None:
     hops, nodes, dim = z.shape
-    for node in numba.prange(nodes):
+    for node in range(nodes):
         for hop in range(hops):
             s, square = scale[hop, node, 0], np.float32(0)
             for c in range(dim):
@@ -112,12 +112,12 @@ def _forward(z: Any, scale: Any, bias: Any, kept: Any, gain: Any, out: Any) -> N
                     out[node, hop, c] *= unit
 
 
-@numba.njit(parallel=True, cache=True, fastmath=True)
+@numba.njit(cache=True, fastmath=True)
 def _backward(z: Any, scale: Any, bias: Any, out: Any, gradient: Any, gain: Any, slope: Any) -> None:
     # With x = s z + bias, u = x / |x| and g the gradient where the output is positive (there it is gain u):
     # gain (g - u (u·g)) / |x|.
     hops, nodes, dim = z.shape
-    for node in numba.prange(nodes):
+    for node in range(nodes):
         for hop in range(hops):
             s, square, along = scale[hop, node, 0], np.float32(0), np.float32(0)
             for c in range(dim):

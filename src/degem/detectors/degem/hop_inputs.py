@@ -49,16 +49,17 @@ class HopInputs:
         self.scale, self.lengths = np.ones((2, graph.num_nodes), dtype=np.float32)
         width = projection.shape[1]
         small = 4 * width * graph.num_nodes <= KEPT_BYTES
-        kept = np.empty((graph.num_nodes, width), dtype=np.float32) if small else None
+        projected: list[NDArray[np.float32]] = []
         for start in range(0, graph.num_nodes, BLOCK):
             rows = slice(start, start + BLOCK)
             sums, lengths = row_norms(self._rows(rows))
             if normalize:
                 self.scale[rows] = inverse(sums)
             self.lengths[rows] = lengths * self.scale[rows]
-            if kept is not None:
-                kept[rows] = self._projected(rows, slice(None))
+            if small:
+                projected.append(self._projected(rows, slice(None)))
             release(graph.features)
+        kept = projected[0] if len(projected) == 1 else np.concatenate(projected) if small else None
         self.source = HopSource(
             graph.adjacency,
             self._projected if kept is None else lambda rows, columns: kept[rows, columns],

@@ -39,8 +39,8 @@ class HopBatch:
     def of(cls, hops: Tensor, length: Tensor, degree: Tensor) -> HopBatch:
         """A batch from projected hop features, lengths of nodes' own features before projection, and degrees."""
         lengths = hops.norm(dim=2)
-        own = [torch.log1p(degree), torch.log(length + LENGTH_FLOOR)]
-        log_lengths = torch.stack([*own, *torch.log(lengths + HOP_LENGTH_FLOOR)], dim=1)
+        own = torch.stack([torch.log1p(degree), torch.log(length + LENGTH_FLOOR)])
+        log_lengths = torch.cat([own, torch.log(lengths + HOP_LENGTH_FLOOR)]).T
         return cls(hops, 1 / (lengths[:, :, None] + 1e-8), log_lengths)
 
     def directions(self, hop: int, width: int | None = None) -> Tensor:
@@ -145,10 +145,10 @@ class StagedModel(nn.Module):
             products, probe_logits = torch.bmm(batch.hops, self.encoder.hop_weight), None
         else:  # the hops are read once for both
             by_hop = self.probe.weight.T.view(len(self.hops), batch.hops.shape[2], -1)
-            both = torch.cat([self.encoder.hop_weight, by_hop], dim=2)
-            whole = F.pad(both, (0, -both.shape[2] % 8))  # products of odd widths take up to half as long again
-            joint = torch.bmm(batch.hops, whole)
-            products, for_probe, _ = joint.tensor_split([self.encoder.hop_weight.shape[2], both.shape[2]], dim=2)
+            dim, num_classes = self.encoder.hop_weight.shape[2], by_hop.shape[2]
+            by_hop = F.pad(by_hop, (0, -(dim + num_classes) % 8))  # odd widths take up to half as long again
+            joint = torch.bmm(batch.hops, torch.cat([self.encoder.hop_weight, by_hop], dim=2))
+            products, for_probe, _ = joint.tensor_split([dim, dim + num_classes], dim=2)
             probe_logits = (for_probe * batch.shrinkage).sum(dim=0) + self.probe.bias
         latents = self.encoder(products, batch.shrinkage, standard)
         return Latent(batch.hops, batch.shrinkage, batch.log_lengths, latents, probe_logits)
