@@ -11,6 +11,8 @@ import torch
 from numpy.typing import NDArray
 
 MAX_THREADS: int = vars(numba.config)["NUMBA_NUM_THREADS"]
+FEW_ENTRIES = 1 << 12  # of an adjacency: handing its rows out to threads takes longer than the hop
+PART = 64  # rows of a task
 
 
 def propagate(
@@ -36,8 +38,7 @@ def propagate(
         array([0.70710677, 0.5       , 0.70710677], dtype=float32)
     """
     out = np.empty_like(x) if out is None else out
-    match_threads()
-    _hop(adjacency.indptr, adjacency.indices, True, np.float32(self_weight), np.float32(1), x, out)
+    _hop(adjacency, True, self_weight, 1.0, x, out)
     return out
 
 
@@ -123,8 +124,7 @@ def average(
         array([4., 3., 4.], dtype=float32)
     """
     out = np.empty_like(values) if out is None else out
-    match_threads()
-    _hop(adjacency.indptr, adjacency.indices, False, np.float32(self_weight), np.float32(weight), values, out)
+    _hop(adjacency, False, self_weight, weight, values, out)
     return out
 
 
@@ -145,17 +145,54 @@ def match_threads() -> None:
         numba.set_num_threads(wanted)
 
 
+def _hop(
+    adjacency: sp.csr_array,
+    symmetric: bool,
+    self_weight: float,
+    weight: float,
+    x: NDArray[np.float32],
+    out: NDArray[np.float32],
+) -> None:
+    r"""Write :math:`βx + w D^{-1/2} A D^{-1/2} x` where symmetric, else :math:`βx + w D^{-1} A x`."""
+    indptr, indices = adjacency.indptr, adjacency.indices
+    if len(indices) <= FEW_ENTRIES:
+        _hop_at_once(indptr, indices, symmetric, np.float32(self_weight), np.float32(weight), x, out)
+    else:
+        match_threads()
+        _hop_in_parts(indptr, indices, symmetric, np.float32(self_weight), np.float32(weight), x, out)
+
+
+@numba.njit(cache=True, fastmath=True)
+def _hop_at_once(indptr: Any, indices: Any, symmetric: Any, self_weight: Any, weight: Any, x: Any, out: Any) -> None:
+    scale = _scale(indptr, x.shape[0] if symmetric else 0)
+    _hop_rows(indptr, indices, scale, self_weight, weight, x, out, 0, x.shape[0])
+
+
 @numba.njit(parallel=True, cache=True, fastmath=True)
-def _hop(indptr: Any, indices: Any, symmetric: Any, self_weight: Any, weight: Any, x: Any, out: Any) -> None:
-    # Four neighbours at a time, the odd ones first: a row of the result is loaded and stored a quarter as often.
-    # D^-½ A D^-½ where symmetric, else D⁻¹A. All in one function: on a small graph a call takes as long as the hop.
-    width = x.shape[1]
-    scale = np.empty(x.shape[0] if symmetric else 0, dtype=np.float32)
-    for row in range(len(scale)):
+def _hop_in_parts(indptr: Any, indices: Any, symmetric: Any, self_weight: Any, weight: Any, x: Any, out: Any) -> None:
+    scale = _scale(indptr, x.shape[0] if symmetric else 0)
+    for part in numba.prange(-(-x.shape[0] // PART)):
+        last = min((part + 1) * PART, x.shape[0])
+        _hop_rows(indptr, indices, scale, self_weight, weight, x, out, part * PART, last)
+
+
+@numba.njit(cache=True, fastmath=True)
+def _scale(indptr: Any, rows: Any) -> Any:
+    scale = np.empty(rows, dtype=np.float32)
+    for row in range(rows):
         scale[row] = np.float32(1) / np.sqrt(np.float32(max(indptr[row + 1] - indptr[row], 1)))
-    for row in numba.prange(x.shape[0]):
+    return scale
+
+
+@numba.njit(cache=True, fastmath=True)
+def _hop_rows(
+    indptr: Any, indices: Any, scale: Any, self_weight: Any, weight: Any, x: Any, out: Any, first: Any, last: Any
+) -> None:
+    # Four neighbours at a time, the odd ones first: a row of the result is loaded and stored a quarter as often.
+    width = x.shape[1]
+    for row in range(first, last):
         entry, end = indptr[row], indptr[row + 1]
-        own = weight * scale[row] if symmetric else weight / np.float32(max(end - entry, 1))
+        own = weight * scale[row] if len(scale) else weight / np.float32(max(end - entry, 1))
         odd = (end - entry) % 4
         if odd == 0:
             for c in range(width):
@@ -175,8 +212,8 @@ def _hop(indptr: Any, indices: Any, symmetric: Any, self_weight: Any, weight: An
             p, q, u = _times(own, scale, i), _times(own, scale, j), _times(own, scale, k)
             for c in range(width):
                 out[row, c] = (self_weight * x[row, c] + p * x[i, c]) + (q * x[j, c] + u * x[k, c])
-        for first in range(entry + odd, end, 4):
-            i, j, k, m = indices[first], indices[first + 1], indices[first + 2], indices[first + 3]
+        for four in range(entry + odd, end, 4):
+            i, j, k, m = indices[four], indices[four + 1], indices[four + 2], indices[four + 3]
             p, q, u, v = _times(own, scale, i), _times(own, scale, j), _times(own, scale, k), _times(own, scale, m)
             for c in range(width):
                 out[row, c] += (p * x[i, c] + q * x[j, c]) + (u * x[k, c] + v * x[m, c])
