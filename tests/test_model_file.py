@@ -118,7 +118,10 @@ def test_a_description_that_is_no_json(model, content):
         ({"method": "another"}, "altered"),
         ({"checksum": "0" * 64}, "altered"),
         ({"about_checksum": None}, "altered"),
-        ({"format_version": 3}, "format version 3, this degem reads 2"),
+        (
+            {"format_version": model_file.FORMAT_VERSION + 1},
+            f"format version {model_file.FORMAT_VERSION + 1}, this degem reads {model_file.FORMAT_VERSION}",
+        ),
         ({"format_version": "x"}, "format version x"),
         ({"format": "layers-model"}, "does not describe a degem model"),
     ],

@@ -22,7 +22,7 @@ from safetensors.torch import save as save_tensors
 from degem.errors import ModelFileError
 
 FORMAT = "degem-model"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 ABOUT = "model.json"
 TENSORS = "state-*.safetensors"
 PART = ".part"

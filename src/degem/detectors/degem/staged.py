@@ -14,7 +14,13 @@ from torch.nn import functional as F
 from degem.checkpoint import Checkpoints
 from degem.detectors.base import Scored
 from degem.detectors.degem.hop_inputs import HopInputs
-from degem.detectors.degem.staged_energies import HeadSettings, HeadTrainer, fit_densities, fit_probe, replace_terms
+from degem.detectors.degem.staged_energies import (
+    HeadSettings,
+    HeadTrainer,
+    fit_classifiers,
+    fit_densities,
+    replace_terms,
+)
 from degem.detectors.degem.staged_model import HopBatch, StagedModel, projection_size
 from degem.detectors.degem.staged_trainer import EncoderSettings, EncoderTrainer, Pool, draw_pool, select
 from degem.detectors.degem.terms import SMOOTHED
@@ -186,15 +192,19 @@ class Staged:
     def _fit_energies(
         self, inputs: HopInputs, pool: Pool, checkpoints: Checkpoints | None, on_progress: OnProgress
     ) -> History:
-        """The second stage: probe, densities, head, and the scale of each term."""
+        """The second stage: classifiers, densities, prototypes, head, and the scale of each term."""
         model, settings = self.module, self.settings
         labels = pool.labels[pool.train]
         with torch.no_grad():
             direction = torch.sigmoid(model.encode(pool.batch).latents.mean(dim=0))
             model.critic_direction.copy_(model.critic(direction))
             latent = model.encode(select(pool.batch, pool.train))
-            fit_probe(model, latent, labels)
+            fit_classifiers(model, latent, labels)
             left_out = fit_densities(model, latent, labels)
+            if model.classifier is not None:
+                centre = pool.batch.mean_directions().mean(dim=0)
+                known = torch.from_numpy(labels).to(centre.device)
+                left_out["prototypes"] = model.prototype_energy.fit(latent.mean_directions(), known, centre)
             points = model.points(latent)
         history: History = {}
         if settings.head_dim:

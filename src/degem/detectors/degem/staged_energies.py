@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from degem.checkpoint import Part
 from degem.detectors.degem.staged_model import Latent, StagedModel
@@ -20,25 +20,49 @@ from degem.ops.energy import contrastive_divergence
 from degem.ops.langevin import LangevinSettings, langevin
 from degem.ops.logistic import fit_logistic
 
-PROBE_PENALTY = 3e-4
+PROBE_PENALTY, PROBE_PRIOR, LENGTH_PRIOR = 3e-4, 0.04, 0.03
 HEAD_BATCH, HEAD_LEARNING_RATE, HEAD_AVERAGING = 256, 2e-3, 0.95
 
 
-def fit_probe(model: StagedModel, latent: Latent, labels: NDArray[np.int64]) -> None:
-    """The linear probe on hop directions: logistic regression with an L2 penalty.
+def fit_classifiers(model: StagedModel, latent: Latent, labels: NDArray[np.int64]) -> None:
+    """Logistic regressions of the classes: on hop directions, and on waves of the lengths beside the classes' shares.
 
     Arguments:
-        model: The model whose probe is set.
+        model: The model whose probe and length classifier are set.
         latent: Training nodes on their way through the model.
         labels: Their labels, −1 where unknown.
     """
     known = labels >= 0
-    if model.probe is None or len(np.unique(labels[known])) < 2:
+    if model.probe is None or model.length_classifier is None or len(np.unique(labels[known])) < 2:
         return
+    labels = labels[known]
     directions = (latent.hops * latent.shrinkage).transpose(0, 1).flatten(1).cpu().numpy()[known]
-    weight, bias = fit_logistic(directions, labels[known], PROBE_PENALTY)
-    model.probe.weight.copy_(torch.from_numpy(weight))
-    model.probe.bias.copy_(torch.from_numpy(bias))
+    weight, bias = fit_logistic(directions, labels, probe_penalty(len(labels), model.homophily.item()))
+    _set_linear(model.probe, weight, bias)
+    waves = model.length_classifier.waves(latent.standard).cpu().numpy()[known]
+    weight, bias = fit_logistic(waves, labels, LENGTH_PRIOR / len(labels))
+    _set_linear(model.length_classifier.linear, weight, bias - np.log(np.bincount(labels) / len(labels)))
+
+
+def probe_penalty(num_labels: int, homophily: float) -> float:
+    r"""The penalty of the probe, :math:`(1 - \eta)\,\lambda + \eta \min(\lambda, \lambda_0 / n)`.
+
+    Where neighbours share classes more labels can tell more apart; elsewhere directions hold too little for that.
+
+    Arguments:
+        num_labels: The number of labels :math:`n`.
+        homophily: The homophily :math:`\eta`.
+
+    Example:
+        >>> probe_penalty(100, 1.0), probe_penalty(1000, 1.0), probe_penalty(1000, 0.0)
+        (0.0003, 4e-05, 0.0003)
+    """
+    return (1 - homophily) * PROBE_PENALTY + homophily * min(PROBE_PENALTY, PROBE_PRIOR / num_labels)
+
+
+def _set_linear(linear: nn.Linear, weight: NDArray[np.float64], bias: NDArray[np.float64]) -> None:
+    linear.weight.copy_(torch.from_numpy(weight))
+    linear.bias.copy_(torch.from_numpy(bias))
 
 
 def fit_densities(model: StagedModel, latent: Latent, labels: NDArray[np.int64]) -> dict[str, Tensor]:

@@ -12,6 +12,8 @@ from torch.nn import functional as F
 from degem.detectors.degem.terms import NUM_LEVELS, TERMS, Scale, TermWeights, combine
 from degem.nn.hop_encoder import HopDirectionEncoder
 from degem.nn.mixture_energy import MixtureEnergy
+from degem.nn.prototype_energy import PrototypeEnergy
+from degem.nn.wave_classifier import WaveClassifier
 from degem.ops.density import NUM_KERNELS
 from degem.ops.energy import logit_energy
 
@@ -47,6 +49,13 @@ class HopBatch:
         """Where the first ``width`` columns of one hop point."""
         return self.hops[hop, :, :width] * self.shrinkage[hop]
 
+    def mean_directions(self) -> Tensor:
+        """The mean of where all hops point, scaled to length 1, of shape (n, r + q)."""
+        total = torch.zeros_like(self.hops[0])
+        for hop, scale in zip(self.hops, self.shrinkage, strict=True):
+            total.addcmul_(hop, scale)
+        return F.normalize(total, dim=1, eps=1e-8)
+
 
 @dataclass(frozen=True)
 class Latent(HopBatch):
@@ -54,10 +63,12 @@ class Latent(HopBatch):
 
     Arguments:
         latents: The latents, of shape (n, d).
+        standard: The log-lengths in standard deviations from their means, of shape (n, hops + 2).
         probe_logits: Class logits of the linear probe, of shape (n, C); None while training and without classes.
     """
 
     latents: Tensor
+    standard: Tensor
     probe_logits: Tensor | None
 
 
@@ -120,6 +131,8 @@ class StagedModel(nn.Module):
         self.own_energy, self.near_energy, self.far_energy = (
             MixtureEnergy(self.density_rank, components) for _ in range(3)
         )
+        self.prototype_energy = PrototypeEnergy(width, components)
+        self.length_classifier = WaveClassifier(len(hops) + 2, num_classes) if num_classes else None
         self.register_buffer("projection", torch.zeros(num_features, width))
         self.register_buffer("length_mean", torch.zeros(len(hops) + 2))
         self.register_buffer("length_std", torch.ones(len(hops) + 2))
@@ -151,7 +164,7 @@ class StagedModel(nn.Module):
             products, for_probe, _ = joint.tensor_split([dim, dim + num_classes], dim=2)
             probe_logits = (for_probe * batch.shrinkage).sum(dim=0) + self.probe.bias
         latents = self.encoder(products, batch.shrinkage, standard)
-        return Latent(batch.hops, batch.shrinkage, batch.log_lengths, latents, probe_logits)
+        return Latent(batch.hops, batch.shrinkage, batch.log_lengths, latents, standard, probe_logits)
 
     def points(self, latent: Latent) -> Tensor:
         """The unit vectors on which the latent energy lives."""
@@ -160,7 +173,8 @@ class StagedModel(nn.Module):
     def outputs(self, latent: Latent) -> tuple[Tensor, Tensor | None]:
         """Raw energies (n, terms), in the order of :data:`~degem.detectors.degem.terms.TERMS`, and class probabilities.
 
-        Classes are told by the probe and, at a fourth of its far surer voice, by the encoder; None without classes.
+        Classes are told by the probe, at a fourth of its far surer voice by the encoder, and by lengths and degree as
+        far as the graph is heterophilic; None without classes.
         """
         found = {
             "contrast": F.softplus(-(latent.latents @ self.critic_direction + self.critic_bias)),
@@ -170,12 +184,14 @@ class StagedModel(nn.Module):
         for name, place in self.density_hops.items():
             found[name] = getattr(self, f"{name}_energy")(latent.directions(place, self.density_rank))
         probabilities = None
-        if self.classifier is None or latent.probe_logits is None:
-            found |= dict.fromkeys(("classes", "probe"), torch.zeros_like(found["contrast"]))
+        if self.classifier is None or self.length_classifier is None or latent.probe_logits is None:
+            found |= dict.fromkeys(("classes", "probe", "prototypes"), torch.zeros_like(found["contrast"]))
         else:
             by_encoder, by_probe = self.classifier(latent.latents), latent.probe_logits
             found |= {"classes": logit_energy(by_encoder), "probe": logit_energy(by_probe)}
-            probabilities = (by_probe + by_encoder / ENCODER_TEMPERATURE).softmax(dim=1)
+            found["prototypes"] = self.prototype_energy(latent.mean_directions())
+            by_length = (1 - self.homophily) * self.length_classifier(latent.standard)
+            probabilities = (by_probe + by_encoder / ENCODER_TEMPERATURE + by_length).softmax(dim=1)
         return torch.stack([found[name] for name in TERMS], dim=1), probabilities
 
     def scores(self, energies: Tensor) -> Tensor:

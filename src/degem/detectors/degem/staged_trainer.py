@@ -108,6 +108,7 @@ class EncoderTrainer:
             target = torch.from_numpy(self.pool.labels[known]).to(labelled.device)
             losses["classification"] = F.cross_entropy(self.model.classifier(labelled), target)
         weights = {"contrast": 1.0, "classification": self.settings.classification_weight}
+        self.optimizer.lr = self.settings.learning_rate * remaining_rate(index / self.settings.num_epochs)
         self.optimizer.zero_grad()
         torch.stack([weights[name] * loss for name, loss in losses.items()]).sum().backward()
         self.optimizer.step()
@@ -122,6 +123,16 @@ class EncoderTrainer:
             self.negatives = self.inputs.corrupted(nodes, rng.permutation(self.inputs.num_nodes))
             self.round = turn
         return select(self.negatives, slice(place * size, (place + 1) * size))
+
+
+def remaining_rate(done: float) -> float:
+    """The share of the learning rate at a share of the steps: it falls over the second half, so that no leap lasts.
+
+    Example:
+        >>> remaining_rate(0.0), remaining_rate(0.5), remaining_rate(0.75)
+        (1.0, 1.0, 0.5)
+    """
+    return min(1.0, 2 * (1 - done))
 
 
 def _draw(places: NDArray[np.int64], size: int, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -27,6 +27,7 @@ class TermWeights:
         own: The density of the direction of the node's own features.
         near: The same two hops away.
         far: The same at the last hop.
+        prototypes: How far the mean direction of all hops points away from those of the classes.
     """
 
     contrast: Weight = (6.0, 3.0)
@@ -37,6 +38,7 @@ class TermWeights:
     own: Weight = (1.0, 1.0)
     near: Weight = (0.0, 1.0)
     far: Weight = (0.5, 0.5)
+    prototypes: Weight = (0.0, 3.0)
 
     def at(self, homophily: float) -> Tensor:
         """The weight of each term, in the order of the fields.
@@ -50,8 +52,8 @@ class TermWeights:
 
 
 TERMS = tuple(field.name for field in fields(TermWeights))
-# The critic's term and the length say nothing about neighbours.
-SMOOTHED = torch.tensor([name not in ("contrast", "length") for name in TERMS])
+# The critic's term and the length say nothing about neighbours; a mean over hops is an average over them already.
+SMOOTHED = torch.tensor([name not in ("contrast", "length", "prototypes") for name in TERMS])
 # Densities of what comes from neighbours: averages over many of them can lie closer to the middle than any node should.
 TWO_SIDED = torch.tensor([name in ("latent", "near", "far") for name in TERMS])
 RARE, STEEPNESS = 0.05, 2.0
@@ -80,7 +82,7 @@ class Scale:
 
         Example:
             >>> Scale.of(torch.arange(101.0)[:, None].expand(101, len(TERMS))).centre
-            tensor([ 0., 50., 50., 50., 50., 50., 50., 50.])
+            tensor([ 0., 50., 50., 50., 50., 50., 50., 50., 50.])
         """
         low, centre, high = torch.quantile(energies, energies.new_tensor([0.16, 0.5, 0.84]), dim=0)
         width = ((high - low) / 2).clamp_min(1e-6)
