@@ -11,6 +11,7 @@ import torch
 from degem import DeGEM, Graph
 from degem.detectors.degem.staged import CLASS_SMOOTHING, SCORE_SMOOTHING, Staged
 from degem.detectors.degem.terms import SMOOTHED, TERMS
+from degem.nn.wave_classifier import NUM_WAVES
 from degem.ops.propagation import average
 
 
@@ -29,6 +30,7 @@ def bare_products(detector: DeGEM, graph: Graph) -> Callable[[], None]:
     lengths, active = (torch.randn(num_nodes, layer.in_features) for layer in (encoder.lengths, encoder.fuse))
     latents, hidden = (torch.randn(num_nodes, size) for size in (len(model.latent_mean), len(energy.slope)))
     narrow, terms, weights = torch.randn(num_nodes, rank), torch.randn(num_nodes, len(TERMS)), torch.randn(len(TERMS))
+    hop_rows, waves = (torch.randn(num_nodes, size) for size in (hop.shape[1], NUM_WAVES))
     energies, classes = (np.ones((num_nodes, size), np.float32) for size in (int(SMOOTHED.sum()), num_classes))
     smoothed = float(model.homophily) > 0
 
@@ -50,8 +52,11 @@ def bare_products(detector: DeGEM, graph: Graph) -> Callable[[], None]:
         for _ in range(len(model.density_hops)):
             narrow @ model.own_energy.whitening
             narrow @ model.own_energy.centres.T
-        if model.classifier is not None:
+        if model.classifier is not None and model.length_classifier is not None:
             model.classifier(latents)
+            hop_rows @ model.prototype_energy.prototypes.T
+            lengths @ model.length_classifier.frequency
+            model.length_classifier.linear(waves)
         terms @ weights
         if smoothed:
             for _ in range(SCORE_SMOOTHING[1]):

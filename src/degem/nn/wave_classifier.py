@@ -7,6 +7,8 @@ import math
 import torch
 from torch import Tensor, nn
 
+NUM_WAVES, BANDWIDTH = 128, 2.0
+
 
 class WaveClassifier(nn.Module):
     r"""Logits :math:`W \sqrt{2/m}\,\cos(\Omega z / h + \varphi) + b`: logistic regression under a Gaussian kernel.
@@ -28,7 +30,9 @@ class WaveClassifier(nn.Module):
     frequency: Tensor
     phase: Tensor
 
-    def __init__(self, in_dim: int, num_classes: int, *, num_waves: int = 128, bandwidth: float = 2.0) -> None:
+    def __init__(
+        self, in_dim: int, num_classes: int, *, num_waves: int = NUM_WAVES, bandwidth: float = BANDWIDTH
+    ) -> None:
         super().__init__()
         self.register_buffer("frequency", torch.randn(in_dim, num_waves) / bandwidth)
         self.register_buffer("phase", 2 * math.pi * torch.rand(num_waves))

@@ -127,7 +127,7 @@ class DeGEM(Detector):
     projection_dim: Count = 256
     random_dim: NonNegativeInt = 32
     density_dim: Count = 16
-    num_head_steps: NonNegativeInt = 100
+    num_head_steps: NonNegativeInt = 50
     term_weights: TermWeights = DEFAULT_WEIGHTS
     memory_budget: Positive | None = None
 

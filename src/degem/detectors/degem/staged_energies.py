@@ -20,7 +20,7 @@ from degem.ops.energy import contrastive_divergence
 from degem.ops.langevin import LangevinSettings, langevin
 from degem.ops.logistic import fit_logistic
 
-PROBE_PENALTY, PROBE_PRIOR, LENGTH_PRIOR = 3e-4, 0.04, 0.03
+PROBE_PENALTY, PROBE_PRIOR, LENGTH_PRIOR = 3e-4, 0.02, 0.03
 HEAD_BATCH, HEAD_LEARNING_RATE, HEAD_AVERAGING = 256, 2e-3, 0.95
 
 
@@ -55,7 +55,7 @@ def probe_penalty(num_labels: int, homophily: float) -> float:
 
     Example:
         >>> probe_penalty(100, 1.0), probe_penalty(1000, 1.0), probe_penalty(1000, 0.0)
-        (0.0003, 4e-05, 0.0003)
+        (0.0002, 2e-05, 0.0003)
     """
     return (1 - homophily) * PROBE_PENALTY + homophily * min(PROBE_PENALTY, PROBE_PRIOR / num_labels)
 

@@ -38,7 +38,7 @@ class TermWeights:
     own: Weight = (1.0, 1.0)
     near: Weight = (0.0, 1.0)
     far: Weight = (0.5, 0.5)
-    prototypes: Weight = (0.0, 3.0)
+    prototypes: Weight = (0.0, 4.0)
 
     def at(self, homophily: float) -> Tensor:
         """The weight of each term, in the order of the fields.
