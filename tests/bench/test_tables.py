@@ -110,6 +110,16 @@ def test_a_cell_never_averages_over_versions_or_defaults() -> None:
     assert mean_of_degem(*back) == pytest.approx((98 + 96 + 100) / 3)
 
 
+@pytest.mark.parametrize(("seeds_of_msp", "mean"), [(3, 99.0), (2, 99.5)])
+def test_rows_share_their_seeds_once_these_are_as_many_as_the_table_asks_for(seeds_of_msp: int, mean: float) -> None:
+    spec = dataclasses.replace(read_spec("main"), seeds=(0, 1, 2))
+    rows = [row("degem", "structure", seed, 98.0 + seed) for seed in range(4)]
+    rows += [row("msp", "structure", seed, 70.0) for seed in range(seeds_of_msp)]
+    (degem, _) = entries(spec, rows, "strict")
+    assert degem.ours is not None
+    assert degem.ours.mean == mean
+
+
 def oracle_notes(method: str, **settings: object) -> list[str]:
     variant = Variant("this one", method, settings)
     spec = dataclasses.replace(read_spec("main"), variants=(variant,))

@@ -148,7 +148,7 @@ def entries(spec: Spec, rows: Iterable[Row], protocol: str, metric: str = "auroc
     found: list[Entry] = []
     for place in places(spec, values):
         column = [(variant, seeds_of(values, variant, place)) for variant in spec.variants]
-        column = [(variant, seeds) for variant, seeds in column if seeds]
+        column = _paired([(variant, seeds) for variant, seeds in column if seeds], len(spec.seeds))
         means = {variant.name: _estimate(seeds, metric) for variant, seeds in column}
         ranks = _ranks({variant.name: part_of(variant.method) for variant, _ in column}, means, metric)
         for variant, seeds in column:
@@ -164,6 +164,17 @@ def entries(spec: Spec, rows: Iterable[Row], protocol: str, metric: str = "auroc
                 )
             )
     return found
+
+
+def _paired(column: Sequence[tuple[Variant, dict[int, Row]]], wanted: int) -> list[tuple[Variant, dict[int, Row]]]:
+    """The rows of a column on the seeds they share, once these are as many as the table asks for.
+
+    Splits differ from seed to seed, often by more than rows do: a row with more seeds would stand beside other splits.
+    """
+    shared = set.intersection(*(set(seeds) for _, seeds in column)) if column else set()
+    if len(shared) < wanted:
+        return list(column)
+    return [(variant, {seed: row for seed, row in seeds.items() if seed in shared}) for variant, seeds in column]
 
 
 def places(spec: Spec, values: Values) -> list[Place]:
