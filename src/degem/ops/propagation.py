@@ -154,12 +154,12 @@ def _hop(
     out: NDArray[np.float32],
 ) -> None:
     r"""Write :math:`βx + w D^{-1/2} A D^{-1/2} x` where symmetric, else :math:`βx + w D^{-1} A x`."""
-    indptr, indices = adjacency.indptr, adjacency.indices
+    indptr, indices = adjacency.indptr, adjacency.indices  # and floats: those of NumPy take longer to hand over
     if len(indices) <= FEW_ENTRIES:
-        _hop_at_once(indptr, indices, symmetric, np.float32(self_weight), np.float32(weight), x, out)
+        _hop_at_once(indptr, indices, symmetric, float(self_weight), float(weight), x, out)
     else:
         match_threads()
-        _hop_in_parts(indptr, indices, symmetric, np.float32(self_weight), np.float32(weight), x, out)
+        _hop_in_parts(indptr, indices, symmetric, float(self_weight), float(weight), x, out)
 
 
 @numba.njit(cache=True, fastmath=True)
@@ -189,7 +189,7 @@ def _hop_rows(
     indptr: Any, indices: Any, scale: Any, self_weight: Any, weight: Any, x: Any, out: Any, first: Any, last: Any
 ) -> None:
     # Four neighbours at a time, the odd ones first: a row of the result is loaded and stored a quarter as often.
-    width = x.shape[1]
+    self_weight, weight, width = np.float32(self_weight), np.float32(weight), x.shape[1]
     for row in range(first, last):
         entry, end = indptr[row], indptr[row + 1]
         own = weight * scale[row] if len(scale) else weight / np.float32(max(end - entry, 1))
