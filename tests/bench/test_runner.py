@@ -8,6 +8,7 @@ from degem.bench import runner
 from degem.bench.specs import Task, Variant
 from degem.bench.store import Row, Store
 from degem.bench.worker import failed
+from degem.errors import DegemError
 
 
 def tasks(*methods: str, seeds: tuple[int, ...] = (0,)) -> list[Task]:
@@ -91,6 +92,13 @@ def _children() -> list[int]:
 
 def _offspring(pid: int) -> list[int]:
     return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def test_a_run_into_what_is_no_folder_starts_no_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(runner, "fork_server", lambda *_: pytest.fail("a worker was about to start"))
+    with pytest.raises(DegemError, match="file cannot be a folder"):
+        runner.run(tasks("degree"), tmp_path / "file")
 
 
 def test_groups_share_a_training_graph() -> None:

@@ -9,7 +9,10 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from degem.bench.store import COLUMNS, Row, Store
+from degem.errors import DegemError
 
 ROW = Row("msp", "cora", "label", 0, "strict", 91.0, 78.0, 43.0, float("nan"), 1.0, 0.1, 300.0, "1", '{"a": "b, c"}')
 
@@ -37,6 +40,34 @@ def test_half_a_line_is_no_row_and_is_gone_after_the_next(tmp_path: Path) -> Non
         assert [row.seed for row in store.rows()] == [0]
         store.append([replace(ROW, seed=2)])
         assert [row.seed for row in store.rows()] == [0, 2]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (b"hello\n", "first line is 'hello'"),
+        (b"method,dataset\nmsp,cora\n", "first line is 'method,dataset'"),
+        (b"\xff\xfe\n", "no store of results"),
+        (",".join(COLUMNS).encode() + b"\nmsp,cora,label,0,str\n", "line 2 is no row of results"),
+        (",".join(COLUMNS).encode() + b"\nmsp,cora,label,zero" + b"," * 11 + b"\n", "line 2 is no row of results"),
+    ],
+)
+def test_a_foreign_or_damaged_file_is_named_with_its_line(tmp_path: Path, text: bytes, told: str) -> None:
+    (tmp_path / "results.csv").write_bytes(text)
+    with pytest.raises(DegemError) as caught:
+        Store(tmp_path).rows()
+    assert told in str(caught.value)
+    assert str(tmp_path / "results.csv") in str(caught.value)
+
+
+def test_a_folder_that_cannot_be_is_known_before_anything_is_computed(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for folder in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(DegemError, match="choose another"):
+            Store(folder).prepare()
+    (tmp_path / "results.csv").mkdir()
+    with pytest.raises(DegemError, match="cannot be written"):
+        Store(tmp_path).prepare()
 
 
 def test_a_good_row_is_not_replaced_by_a_failed_one(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from degem.bench import toy
 from degem.bench.results import Results
+from degem.bench.store import made_folder
 from degem.bench.summary import Entry, entries, overall
 
 TOY_STEPS = 2000
@@ -20,6 +21,7 @@ BLUE, ORANGE = "#4477aa", "#ee8866"
 
 def draw_all(results: Results, folder: Path) -> list[Path]:
     """Draw every figure there are rows for, and the toy, as PNG and SVG; the files written."""
+    made_folder(folder)
     figures: dict[str, Figure] = {}
     for protocol in results.protocols:
         drawn = (_overall(results, protocol), _label_rate(results, protocol), _homophily(results, protocol))
@@ -27,7 +29,6 @@ def draw_all(results: Results, folder: Path) -> list[Path]:
             if figure is not None:
                 figures[f"{name}-{protocol}"] = figure
     figures["eight-gaussians"] = toy_figure()
-    folder.mkdir(parents=True, exist_ok=True)
     paths = []
     with mpl.rc_context({"svg.hashsalt": "degem", "svg.fonttype": "none"}):  # the same rows give the same file
         for name, figure in figures.items():

@@ -71,6 +71,8 @@ def run(
     """
     store, places = Store(folder), Places(data_root(data_dir), cache_root())
     todo = pending(tasks, store)
+    if todo:
+        store.prepare()
     status = Status(total=len(todo), skipped=len(tasks) - len(todo))
     count, threads = shares(workers)
     context = fork_server(threads, {task.variant.method for task in todo})

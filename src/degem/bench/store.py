@@ -10,6 +10,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from degem.errors import DegemError
+
 NAME = "results.csv"
 
 
@@ -94,8 +96,25 @@ class Store:
         if not self.path.is_file():
             return []
         text = self.path.read_bytes()
-        lines = text[: text.rfind(b"\n") + 1].decode().splitlines()
-        return [_row(record) for record in csv.DictReader(lines)]
+        lines = text[: text.rfind(b"\n") + 1].decode(errors="replace").splitlines()
+        reader = csv.DictReader(lines)
+        if lines and tuple(reader.fieldnames or ()) != COLUMNS:
+            raise DegemError(f"{self.path} is no store of results (its first line is {lines[0][:40]!r}): move it away")
+        return [self._row(record, reader.line_num) for record in reader]
+
+    def _row(self, record: dict[str, str], line: int) -> Row:
+        try:
+            return _row(record)
+        except (ValueError, TypeError):
+            raise DegemError(f"{self.path}, line {line} is no row of results: remove that line") from None
+
+    def prepare(self) -> None:
+        """Make sure that rows can be appended, before anything is computed for them."""
+        made_folder(self.path.parent)
+        try:
+            self.path.open("ab").close()
+        except OSError as error:
+            raise DegemError(f"{self.path} cannot be written ({error.strerror}): choose another folder") from None
 
     def size(self) -> int:
         """The size of the file in bytes: it changes when there are new rows."""
@@ -134,6 +153,16 @@ def _texts(row: Row) -> tuple[str, ...]:
     return tuple(str(values[name]) for name in COLUMNS)
 
 
+def made_folder(folder: Path) -> None:
+    """Make a folder for results, or say in one line why there can be none."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DegemError(f"{folder} cannot be a folder of results ({error.strerror}): choose another one") from None
+
+
 def _row(record: dict[str, str]) -> Row:
+    if None in record.values():
+        raise ValueError("too few columns")
     numbers = {name: float(record[name]) if record[name] else float("nan") for name in _NUMBERS}
     return Row(**{**record, **numbers, "seed": int(record["seed"])})  # type: ignore[arg-type]

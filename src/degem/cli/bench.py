@@ -70,6 +70,7 @@ def run_command(
     named = set(_listed(methods) or METHODS)
     fork_server(shares(workers)[1], named if named <= METHODS.keys() else METHODS)  # loads its libraries while we do
     from degem.bench import runner, specs
+    from degem.bench.store import made_folder
     from degem.cli.bench_progress import listening
 
     names = specs.spec_names() if table == "all" else [table]
@@ -92,7 +93,7 @@ def run_command(
             )
         tasks = [task for task in tasks if task.dataset not in absent]
     if table not in (*specs.spec_names(), "all"):
-        out.mkdir(parents=True, exist_ok=True)
+        made_folder(out)
         if Path(table).resolve().parent != out.resolve():
             shutil.copyfile(table, out / Path(table).name)  # degem bench show finds it there
     with listening() as listener:
