@@ -1,5 +1,6 @@
 import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -80,9 +81,21 @@ def test_datasets_lists_what_is_here(here: Path) -> None:
     by_name = {row["name"]: row for row in found}
     assert by_name["cora"]["here"] is True
     assert by_name["arxiv"]["here"] is False
-    assert "node-feat.csv.gz" in by_name["arxiv"]["note"]
+    assert by_name["arxiv"]["needs"] == ["ogbn_arxiv/raw/node-feat.csv.gz"]
+    assert by_name["cora"]["needs"] == []
     assert by_name["cora"]["nodes"] == 2708
-    assert "cora" in runner.invoke(app, ["datasets"]).output
+    shown = runner.invoke(app, ["datasets"]).output  # in 80 columns
+    assert "cora" in shown
+    assert "needs ogbn_arxiv/raw/node-feat.csv.gz" in shown
+    assert "…" not in shown
+    assert re.search(r"arxiv +169,343 +1,157,799 +128 +40 +0\.65 +no", shown)
+
+
+def test_a_dataset_with_a_note_says_what_it_needs_too(here: Path) -> None:
+    shown = runner.invoke(app, ["datasets", "--data-dir", str(here / "nowhere")]).output
+    assert "twitch-de: needs Twitch/DE/raw/DE.npz" in shown
+    assert "twitch-de: 3,170 multi-hot" in shown
+    assert "cora: needs Planetoid/cora/raw/ind.cora.x and 7 more beside it" in shown
 
 
 def test_tune_says_how_to_use_the_best_and_refuses_the_oracle_on_own_graphs(here: Path) -> None:

@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 from degem.data import datasets
-from degem.data.datasets import DATASETS, describe, load_dataset, missing_file
-from degem.errors import DataNotFoundError, DegemError
+from degem.data.datasets import DATASETS, describe, load_dataset, missing_files
+from degem.errors import DataNotFoundError, DegemError, GraphError
 
 HERE = ["cora", "amazon-photo", "twitch-de", "twitch-ru", "chameleon", "actor", "cornell"]
 
@@ -78,25 +78,39 @@ def test_a_download_that_fails_is_the_same_one_line(tmp_path: Path, monkeypatch:
 
     broken = dataclasses.replace(DATASETS["texas"], reader=refuse)
     monkeypatch.setitem(DATASETS, "texas", broken)
-    with pytest.raises(DataNotFoundError, match=r"out1_node_feature_label\.txt"):
+    with pytest.raises(DataNotFoundError) as caught:
         load_dataset("texas", tmp_path)
+    for file in DATASETS["texas"].files:
+        assert file in str(caught.value)
+
+
+def test_a_file_that_is_cut_short_is_told_with_its_folder(data_dir: Path, tmp_path: Path, private_cache: Path) -> None:
+    for name in ("twitch-de", "cornell"):
+        folder = tmp_path / DATASETS[name].folder
+        folder.mkdir(parents=True)
+        for file in DATASETS[name].files:
+            (folder / file).write_bytes((data_dir / DATASETS[name].folder / file).read_bytes()[:200])
+        with pytest.raises(GraphError) as caught:
+            load_dataset(name, tmp_path)
+        assert f"dataset {name}: the files in {folder} cannot be read" in str(caught.value)
+        assert "\n" not in str(caught.value)
 
 
 def test_the_root_is_the_argument_then_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DEGEM_DATA", str(tmp_path / "env"))
-    assert missing_file("cornell") == tmp_path / "env" / "WebKB/cornell/raw/out1_node_feature_label.txt"
-    given = missing_file("cornell", tmp_path / "given")
-    assert given is not None
-    assert given.is_relative_to(tmp_path / "given")
+    files = DATASETS["cornell"].files
+    assert missing_files("cornell") == [tmp_path / "env" / "WebKB/cornell/raw" / file for file in files]
+    given = missing_files("cornell", tmp_path / "given")
+    assert given == [tmp_path / "given" / "WebKB/cornell/raw" / file for file in files]
 
 
 def test_a_dataset_that_was_downloaded_into_the_cache_is_here(tmp_path: Path, private_cache: Path) -> None:
     about = DATASETS["twitch-de"]
     folder = private_cache / "raw" / about.folder
     folder.mkdir(parents=True)
-    assert missing_file("twitch", tmp_path / "empty") == tmp_path / "empty" / about.folder / "DE.npz"
+    assert missing_files("twitch", tmp_path / "empty") == [tmp_path / "empty" / about.folder / "DE.npz"]
     (folder / "DE.npz").write_bytes(b"")
-    assert missing_file("twitch", tmp_path / "empty") is None
+    assert missing_files("twitch", tmp_path / "empty") == []
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:

@@ -16,7 +16,7 @@ from degem.bench.processes import fork_server, shares
 from degem.bench.specs import Task
 from degem.bench.store import Row, Store
 from degem.bench.worker import Group, Places, failed, work
-from degem.data.datasets import missing_file
+from degem.data.datasets import missing_files
 from degem.data.locations import cache_root, data_root
 from degem.shifts import domain
 from degem.shifts.scenarios import SYNTHETIC, TWITCH, kind_of
@@ -113,8 +113,8 @@ def grouped(tasks: Iterable[Task]) -> list[Group]:
     return [Group(*key, tuple(members)) for key, members in found.items()]
 
 
-def absent_datasets(datasets: Iterable[str], data_dir: Path | None = None) -> dict[str, Path]:
-    """Datasets whose raw files are not on this machine, with the first file that is missing."""
+def absent_datasets(datasets: Iterable[str], data_dir: Path | None = None) -> dict[str, list[Path]]:
+    """Datasets whose raw files are not on this machine, with the files of one folder that are missing."""
     found = {}
     for dataset in datasets:
         sources = [dataset]
@@ -122,7 +122,7 @@ def absent_datasets(datasets: Iterable[str], data_dir: Path | None = None) -> di
             sources = ["cora"]
         elif dataset == TWITCH:
             sources = [domain.ID_DOMAIN, domain.EXPOSURE_DOMAIN, *domain.OOD_DOMAINS.values()]
-        missing = [path for source in sources if (path := missing_file(source, data_dir)) is not None]
+        missing = [paths for source in sources if (paths := missing_files(source, data_dir))]
         if missing:
             found[dataset] = missing[0]
     return found

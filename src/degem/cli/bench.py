@@ -72,6 +72,7 @@ def run_command(
     from degem.bench import runner, specs
     from degem.bench.store import made_folder
     from degem.cli.bench_progress import listening
+    from degem.data.datasets import what_to_put_where
 
     names = specs.spec_names() if table == "all" else [table]
     chosen = [
@@ -87,10 +88,8 @@ def run_command(
     tasks = specs.tasks_of(chosen, protocol.value)
     absent = runner.absent_datasets(dict.fromkeys(task.dataset for task in tasks), data_dir)
     if datasets is None:  # asked for by name, an absent dataset is downloaded or an error
-        for dataset, path in absent.items():
-            typer.echo(
-                f"degem: {dataset} is not on this machine and left out: put {path.name} into {path.parent}", err=True
-            )
+        for dataset, paths in absent.items():
+            typer.echo(f"degem: {dataset} is not on this machine and left out: {what_to_put_where(paths)}", err=True)
         tasks = [task for task in tasks if task.dataset not in absent]
     if table not in (*specs.spec_names(), "all"):
         made_folder(out)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -18,12 +18,12 @@ def datasets(
 
     Example: degem datasets --data-dir data
     """
-    from degem.data.datasets import DATASETS, missing_file
+    from degem.data.datasets import DATASETS, missing_files
     from degem.data.locations import data_root
 
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name, dataset in DATASETS.items():
-        missing = missing_file(name, data_dir)
+        missing = missing_files(name, data_dir)
         rows.append(
             {
                 "name": name,
@@ -32,19 +32,28 @@ def datasets(
                 "features": dataset.num_features,
                 "classes": dataset.num_classes,
                 "homophily": dataset.homophily,
-                "here": missing is None,
-                "note": dataset.note or ("" if missing is None else f"needs {dataset.folder}/{missing.name}"),
+                "here": not missing,
+                "needs": [f"{dataset.folder}/{path.name}" for path in missing],
+                "note": dataset.note,
             }
         )
     if as_json:
         print_json(rows)
         return
+    from rich.box import SIMPLE
     from rich.console import Console
     from rich.table import Column, Table
 
-    table = Table(Column("dataset", no_wrap=True), title=f"datasets in {data_root(data_dir)}", title_justify="left")
+    table = Table(
+        Column("dataset", no_wrap=True),
+        title=f"datasets in {data_root(data_dir)}",
+        title_justify="left",
+        box=SIMPLE,
+        show_edge=False,
+        padding=0,  # every column fits a terminal of 80
+    )
     for column in ("nodes", "edges", "features", "classes", "homophily"):
-        table.add_column(column, justify="right")
+        table.add_column(column, justify="right", no_wrap=True)
     table.add_column("here")
     for row in rows:
         counts = [f"{row[column]:,}" for column in ("nodes", "edges", "features", "classes")]
@@ -53,5 +62,11 @@ def datasets(
     console = Console()
     console.print(table)
     for row in rows:
-        if row["note"]:
-            console.print(f"{row['name']}: {row['note']}", style="dim", highlight=False, soft_wrap=True)
+        lines = [row["note"], _needs(row["needs"])]
+        for line in filter(None, lines):
+            console.print(f"{row['name']}: {line}", style="dim", highlight=False, soft_wrap=True)
+
+
+def _needs(files: list[str]) -> str:
+    others = f" and {len(files) - 1} more beside it" if len(files) > 1 else ""
+    return f"needs {files[0]}{others}" if files else ""

@@ -6,6 +6,7 @@ import contextlib
 import io
 import shutil
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from degem.data import readers
 from degem.data.graph_cache import cached
 from degem.data.locations import cache_root, data_root
 from degem.data.readers import Reader, heterophilous, pyg, twitch
-from degem.errors import DataNotFoundError, DegemError
+from degem.errors import DataNotFoundError, DegemError, GraphError
 from degem.graph import Graph
 
 
@@ -167,16 +168,25 @@ def describe(name: str) -> Dataset:
     return DATASETS[dataset_name(name)]
 
 
-def missing_file(name: str, data_dir: str | Path | None = None) -> Path | None:
-    """The first raw file of a dataset that is neither below the root nor in the cache, or None."""
+def missing_files(name: str, data_dir: str | Path | None = None) -> list[Path]:
+    """The raw files of a dataset that are not below the root; none where it is whole in the cache."""
     dataset = describe(name)
-    missing = _missing(dataset, data_root(data_dir))
-    return None if _missing(dataset, _downloads()) is None else missing
+    return _missing(dataset, data_root(data_dir)) if _missing(dataset, _downloads()) else []
 
 
-def _missing(dataset: Dataset, root: Path) -> Path | None:
+def what_to_put_where(missing: Sequence[Path]) -> str:
+    """What to do about missing files of one folder.
+
+    Example:
+        >>> what_to_put_where([Path("data/Twitch/DE/raw/DE.npz")])
+        'put DE.npz into data/Twitch/DE/raw'
+    """
+    return f"put {', '.join(path.name for path in missing)} into {missing[0].parent}"
+
+
+def _missing(dataset: Dataset, root: Path) -> list[Path]:
     folder = root / dataset.folder
-    return next((folder / file for file in dataset.files if not (folder / file).is_file()), None)
+    return [folder / file for file in dataset.files if not (folder / file).is_file()]
 
 
 def _downloads() -> Path:
@@ -191,7 +201,7 @@ def load_dataset(name: str, data_dir: str | Path | None = None) -> Graph:
         data_dir: The folder of raw files. Default: ``$DEGEM_DATA``, else ``raw`` in the cache. It is only read.
     """
     dataset, folder = describe(name), _raw_folder(name, data_dir)
-    graphs, _ = cached("datasets", _key(dataset, folder), lambda: ({"graph": _read(dataset, folder)}, {}))
+    graphs, _ = cached("datasets", _key(dataset, folder), lambda: ({"graph": _read(name, dataset, folder)}, {}))
     return graphs["graph"]
 
 
@@ -204,9 +214,9 @@ def _raw_folder(name: str, data_dir: str | Path | None) -> Path:
     """Where the raw files are: below the root, else in the cache, downloaded if need be."""
     dataset = describe(name)
     missing = _missing(dataset, data_root(data_dir))
-    if missing is None:
+    if not missing:
         return data_root(data_dir) / dataset.folder
-    if _missing(dataset, _downloads()) is not None:
+    if _missing(dataset, _downloads()):
         _download(name, dataset, _downloads(), missing)
     return _downloads() / dataset.folder
 
@@ -220,19 +230,27 @@ def _key(dataset: Dataset, folder: Path) -> dict[str, Any]:
     }
 
 
-def _read(dataset: Dataset, folder: Path) -> Graph:
+def _read(name: str, dataset: Dataset, folder: Path) -> Graph:
     """Run the reader on links to the raw files: loaders write beside them, and the raw folder is not ours."""
     with tempfile.TemporaryDirectory(prefix="degem-") as staging:
         links = Path(staging) / dataset.folder
         links.mkdir(parents=True)
         for file in dataset.files:
             (links / file).symlink_to((folder / file).resolve())
-        with contextlib.redirect_stderr(io.StringIO()):  # PyG says "Processing..." there
-            return dataset.reader(Path(staging))
+        try:
+            with contextlib.redirect_stderr(io.StringIO()):  # PyG says "Processing..." there
+                return dataset.reader(Path(staging))
+        except Exception as error:  # whatever a loader raises on a file that is cut short
+            if isinstance(error, DegemError) and not isinstance(error, GraphError):
+                raise
+            reason = " ".join(str(error).split())
+            raise GraphError(
+                f"dataset {name}: the files in {folder} cannot be read ({reason}): are they whole? Put them there anew"
+            ) from None
 
 
-def _download(name: str, dataset: Dataset, root: Path, missing: Path) -> None:
-    """Let the loader fetch the raw files into the cache, or say in one line which file to put where."""
+def _download(name: str, dataset: Dataset, root: Path, missing: Sequence[Path]) -> None:
+    """Let the loader fetch the raw files into the cache, or say in one line which files to put where."""
     reason = "its download is gone or needs files by hand"
     if dataset.downloads:
         try:
@@ -245,4 +263,4 @@ def _download(name: str, dataset: Dataset, root: Path, missing: Path) -> None:
             return
         except Exception as error:  # whatever a loader's network layer raises
             reason = f"its download failed ({type(error).__name__})"
-    raise DataNotFoundError(f"dataset {name}: {reason}; put {missing.name} into {missing.parent} (or set DEGEM_DATA)")
+    raise DataNotFoundError(f"dataset {name}: {reason}; {what_to_put_where(missing)} (or set DEGEM_DATA)")
