@@ -60,7 +60,9 @@ class PrototypeEnergy(nn.Module):
 
     def forward(self, points: Tensor) -> Tensor:
         """Energies of points of shape (n, r)."""
-        return _energy(self._seen(points) @ self.prototypes.T)
+        seen = points - self.centre
+        lengths = torch.linalg.vector_norm(seen, dim=1, keepdim=True).clamp_min(1e-8)
+        return _energy((seen @ self.prototypes.T) / lengths)  # fewer numbers to divide than in seen
 
     def _seen(self, points: Tensor) -> Tensor:
         """Where the points lie as seen from the centre."""

@@ -128,14 +128,16 @@ class HopSource:
             return spare.pop() if spare else np.empty((self.num_nodes, columns.stop - columns.start), dtype=np.float32)
 
         current = room(0)
-        for rows in _spans(self.num_nodes, BLOCK):
-            current[rows] = self.block(rows, columns)
-        if permutation is not None:
-            permuted = room(-1)
-            np.take(current, permutation, axis=0, out=permuted, mode="clip")
-            spare.append(current)
-            current = permuted
-        current /= root
+        if permutation is None:
+            for rows in _spans(self.num_nodes, BLOCK):
+                np.divide(self.block(rows, columns), root[rows], out=current[rows])
+        else:
+            whole = room(-1)
+            for rows in _spans(self.num_nodes, BLOCK):
+                whole[rows] = self.block(rows, columns)
+            np.take(whole, permutation, axis=0, out=current, mode="clip")
+            current /= root
+            spare.append(whole)
         yield 0, current
         for hop in range(1, self.hops[-1] + 1):
             target = room(hop)
