@@ -9,9 +9,8 @@ import scipy.sparse as sp
 import torch
 
 from degem import DeGEM, Graph
-from degem.detectors.degem.staged import CLASS_SMOOTHING, SCORE_SMOOTHING, Staged
+from degem.detectors.degem.staged import SCORE_SMOOTHING, Staged
 from degem.detectors.degem.terms import SMOOTHED, TERMS
-from degem.nn.wave_classifier import NUM_WAVES
 from degem.ops.propagation import average
 
 
@@ -30,8 +29,7 @@ def bare_products(detector: DeGEM, graph: Graph) -> Callable[[], None]:
     lengths, active = (torch.randn(num_nodes, layer.in_features) for layer in (encoder.lengths, encoder.fuse))
     latents, hidden = (torch.randn(num_nodes, size) for size in (len(model.latent_mean), len(energy.slope)))
     narrow, terms, weights = torch.randn(num_nodes, rank), torch.randn(num_nodes, len(TERMS)), torch.randn(len(TERMS))
-    hop_rows, waves = (torch.randn(num_nodes, size) for size in (hop.shape[1], NUM_WAVES))
-    energies, classes = (np.ones((num_nodes, size), np.float32) for size in (int(SMOOTHED.sum()), num_classes))
+    hop_rows, energies = torch.randn(num_nodes, hop.shape[1]), np.ones((num_nodes, int(SMOOTHED.sum())), np.float32)
     smoothed = float(model.homophily) > 0
 
     @torch.no_grad()
@@ -52,16 +50,12 @@ def bare_products(detector: DeGEM, graph: Graph) -> Callable[[], None]:
         for _ in range(len(model.density_hops)):
             narrow @ model.own_energy.whitening
             narrow @ model.own_energy.centres.T
-        if model.classifier is not None and model.length_classifier is not None:
+        if model.classifier is not None:
             model.classifier(latents)
             hop_rows @ model.prototype_energy.prototypes.T
-            lengths @ model.length_classifier.frequency
-            model.length_classifier.linear(waves)
         terms @ weights
         if smoothed:
             for _ in range(SCORE_SMOOTHING[1]):
                 average(graph.adjacency, energies, self_weight=0.5)
-            for _ in range(CLASS_SMOOTHING[1]):
-                average(graph.adjacency, classes, self_weight=0.5)
 
     return products

@@ -80,6 +80,10 @@ class Detector(ABC):
     def _score(self, graph: Graph) -> Scored:
         """Scores (higher = more OOD) and class probabilities of every node."""
 
+    def _scores(self, graph: Graph) -> NDArray[np.floating[Any]]:
+        """Scores alone, for methods that have less to do where nobody asks for classes."""
+        return self._score(graph).scores
+
     @abstractmethod
     def _state(self) -> dict[str, torch.Tensor]:
         """Everything learnt, as named tensors."""
@@ -152,7 +156,7 @@ class Detector(ABC):
         with reporting_to(on_progress):
             self.history_: History = self._fit(training, on_progress)
             on_progress(Progress("calibrate", 0, 1))
-            self.calibration_scores_ = self._scored(graph).scores[held_out]
+            self.calibration_scores_ = self.decision_function(graph)[held_out]
         self.calibration_degrees_ = graph.degrees[held_out]
         on_progress(Progress("calibrate", 1, 1))
         if training.checkpoints is not None:
@@ -163,7 +167,8 @@ class Detector(ABC):
 
     def decision_function(self, graph: Any) -> NDArray[np.float64]:
         """One score a node, of shape (n,): higher = more out-of-distribution."""
-        return np.asarray(self._scored(graph).scores, dtype=np.float64)
+        graph = self._checked(graph)
+        return self._sound(self._scores(graph), graph)
 
     def predict_proba(self, graph: Any) -> NDArray[np.float64]:
         """Class probabilities of shape (n, C), columns in the order of ``classes_``."""
@@ -354,12 +359,16 @@ class Detector(ABC):
     def _scored(self, graph: Any) -> Scored:
         graph = self._checked(graph)
         scored = self._score(graph)
-        scores = np.asarray(scored.scores, dtype=np.float64)
-        if scores.shape != (graph.num_nodes,) or not np.isfinite(scores).all():
+        return Scored(self._sound(scored.scores, graph), scored.probabilities)
+
+    def _sound(self, scores: NDArray[np.floating[Any]], graph: Graph) -> NDArray[np.float64]:
+        """The scores, if they are what they should be."""
+        sound = np.asarray(scores, dtype=np.float64)
+        if sound.shape != (graph.num_nodes,) or not np.isfinite(sound).all():
             raise DegemError(
                 f"{type(self).__name__} gave scores that are not one finite number a node: lower its learning rate"
             )
-        return Scored(scores, scored.probabilities)
+        return sound
 
     def _checked(self, graph: Any) -> Graph:
         """The graph, if this detector can score it."""

@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from degem import DeGEM, Graph
+from degem.detectors.degem import hop_inputs
 from degem.detectors.degem.staged import used_hops
 from degem.metrics import auroc_ood_positive
 
@@ -87,6 +88,29 @@ def test_a_fit_leaves_the_number_of_threads_as_it_was(small_graph: Graph) -> Non
     torch.set_num_threads(2)
     try:
         DeGEM(num_epochs=2, num_head_steps=2).fit(small_graph)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_scores_alone_do_without_classes_and_are_those_of_the_table(
+    small_graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    detector = DeGEM(num_epochs=2, num_head_steps=2).fit(small_graph)
+    together = detector.score_table(small_graph)["score"]
+    monkeypatch.setattr(detector.way_.module, "probabilities", lambda latent: pytest.fail("nobody asked for classes"))
+    np.testing.assert_array_equal(detector.decision_function(small_graph), together)
+
+
+def test_nodes_scored_on_several_threads_keep_their_order(small_graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    detector = DeGEM(num_epochs=2, num_head_steps=2).fit(small_graph)
+    at_once = detector.decision_function(small_graph)
+    monkeypatch.setattr(hop_inputs, "SCORED_AT_ONCE", 7)
+    monkeypatch.setattr(hop_inputs, "FEW", 1)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        np.testing.assert_allclose(detector.decision_function(small_graph), at_once, rtol=1e-4, atol=1e-4)
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)

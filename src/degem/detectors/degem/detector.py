@@ -180,6 +180,9 @@ class DeGEM(Detector):
     def _score(self, graph: Graph) -> Scored:
         return self.way_.score(graph)
 
+    def _scores(self, graph: Graph) -> NDArray[np.floating[Any]]:
+        return self.way_.scores(graph) if isinstance(self.way_, Staged) else self.way_.score(graph).scores
+
     def _embed(self, graph: Graph) -> NDArray[np.float32]:
         return self.way_.embed(graph)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -14,10 +16,13 @@ from degem.graph import Graph
 from degem.ops.features import Features, inverse, row_norms, scale_rows
 from degem.ops.hop_store import HopSource, HopStore
 from degem.ops.mapped import release
+from degem.training import on_threads
 
 BLOCK = 1 << 14
-SCORED_AT_ONCE = 1 << 12  # many enough for calls to be cheap, few enough for the cache
+SCORED_AT_ONCE = 1 << 11  # many enough for calls to be cheap, few enough for the cache
+FEW = 1 << 9  # nodes whose work is too short to share out
 KEPT_BYTES = 1 << 28
+Result = TypeVar("Result")
 
 
 class HopInputs:
@@ -96,12 +101,19 @@ class HopInputs:
             self.source.sample(nodes, permutation), self.lengths[permutation[nodes]], self.degrees[nodes]
         )
 
-    def blocks(self) -> Iterator[HopBatch]:
-        """Every node in order, some at a time."""
+    def each(self, function: Callable[[HopBatch], Result]) -> list[Result]:
+        """What a function without gradients makes of every node in order, some at a time and on several threads."""
+
+        @torch.no_grad()
+        def found(block: tuple[int, NDArray[np.float32]]) -> Result:
+            start, hops = block
+            rows = slice(start, start + hops.shape[1])
+            return function(self._on_device(hops, self.lengths[rows], self.degrees[rows]))
+
         with contextlib.nullcontext(self._kept) if self._kept else HopStore(self.source) as store:
-            for start, hops in store.blocks(SCORED_AT_ONCE):
-                rows = slice(start, start + hops.shape[1])
-                yield self._on_device(hops, self.lengths[rows], self.degrees[rows])
+            if self.num_nodes <= FEW:
+                return list(map(found, store.blocks(FEW)))
+            return list(on_threads(found, store.blocks(block_rows(self.num_nodes, torch.get_num_threads()))))
 
     def _projected(self, rows: slice, columns: slice) -> NDArray[np.float32]:
         scaled = scale_rows(self._rows(rows), self.scale[rows])
@@ -116,3 +128,14 @@ class HopInputs:
         self, hops: NDArray[np.float32], lengths: NDArray[np.float32], degrees: NDArray[np.float32]
     ) -> HopBatch:
         return HopBatch.of(*(torch.from_numpy(part).to(self.device) for part in (hops, lengths, degrees)))
+
+
+def block_rows(num_rows: int, num_threads: int) -> int:
+    """Rows of a block such that every thread gets as many as the others.
+
+    Example:
+        >>> block_rows(2708, 2), block_rows(5000, 2)
+        (1354, 1250)
+    """
+    blocks = num_threads * math.ceil(num_rows / (num_threads * SCORED_AT_ONCE))
+    return math.ceil(num_rows / blocks)

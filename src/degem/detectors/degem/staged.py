@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +22,7 @@ from degem.detectors.degem.staged_energies import (
     fit_densities,
     replace_terms,
 )
-from degem.detectors.degem.staged_model import HopBatch, StagedModel, projection_size
+from degem.detectors.degem.staged_model import HopBatch, Latent, StagedModel, projection_size
 from degem.detectors.degem.staged_trainer import EncoderSettings, EncoderTrainer, Pool, draw_pool, select
 from degem.detectors.degem.terms import SMOOTHED
 from degem.detectors.split import TrainingSet
@@ -45,11 +46,10 @@ SCORE_SMOOTHING, CLASS_SMOOTHING = (0.7, 8), (0.35, 1)  # weight of the neighbou
 
 @dataclasses.dataclass(frozen=True)
 class Known:
-    """The terms and class probabilities of a graph's nodes, before smoothing."""
+    """The terms of a graph's nodes, before smoothing."""
 
     graph: Graph
     energies: Tensor
-    probabilities: Tensor | None
 
 
 class Staged:
@@ -102,23 +102,28 @@ class Staged:
         return history
 
     @torch.no_grad()
-    def score(self, graph: Graph) -> Scored:
-        """Scores and class probabilities, both smoothed as far as the training labels were homophilic."""
+    def scores(self, graph: Graph) -> NDArray[np.float32]:
+        """Scores, smoothed as far as the training labels were homophilic."""
         known, self._fitted_on = self._fitted_on, None
         if known is not None and known.graph.features is graph.features and known.graph.adjacency is graph.adjacency:
-            energies, probabilities = known.energies, known.probabilities
-        else:
-            energies, probabilities = self._raw(self._inputs(graph))
-        scores = self.module.scores(self._smoothed(energies, graph))
-        if probabilities is not None:
-            probabilities = self._over_neighbours(probabilities, graph, *CLASS_SMOOTHING)
-        return Scored(scores.cpu().numpy(), None if probabilities is None else probabilities.cpu().numpy())
+            return self._combined(known.energies, graph)
+        (energies,) = self._passed(self._inputs(graph), self.module.energies)
+        return self._combined(energies, graph)
+
+    @torch.no_grad()
+    def score(self, graph: Graph) -> Scored:
+        """Scores and class probabilities from one pass, both smoothed."""
+        if self.module.classifier is None:
+            return Scored(self.scores(graph))
+        energies, classes = self._passed(self._inputs(graph), self.module.energies, self.module.probabilities)
+        smooth = self._over_neighbours(classes, graph, *CLASS_SMOOTHING)
+        return Scored(self._combined(energies, graph), smooth.cpu().numpy())
 
     @torch.no_grad()
     def embed(self, graph: Graph) -> NDArray[np.float32]:
         """Latents of every node."""
         self.module.eval()
-        return torch.cat([self.module.encode(batch).latents.cpu() for batch in self._inputs(graph).blocks()]).numpy()
+        return torch.cat(self._inputs(graph).each(lambda batch: self.module.encode(batch).latents.cpu())).numpy()
 
     @torch.no_grad()
     def embed_some(self, graph: Graph, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -138,7 +143,7 @@ class Staged:
         projected = torch.stack([hops[hop] @ self.module.projection for hop in self.module.hops])
         degree = torch.expm1(self.module.length_mean[0]).expand(len(hops[0]))
         latent = self.module.encode(HopBatch.of(projected, hops[0].norm(dim=1), degree))
-        return self.module.scores(self.module.outputs(latent)[0])
+        return self.module.scores(self.module.energies(latent))
 
     def hop_reference(self) -> list[Tensor]:
         """Mean hop features of each class."""
@@ -231,21 +236,23 @@ class Staged:
     def _set_scale(self, inputs: HopInputs, pool: Pool, left_out: dict[str, Tensor]) -> None:
         """Where each term lies on training nodes, each left out of its densities, and how wide."""
         train = pool.nodes[pool.train]
-        energies, probabilities = self._raw(inputs)
-        self._fitted_on = Known(inputs.graph, energies, probabilities)  # calibration asks for the same right after
+        (energies,) = self._passed(inputs, self.module.energies)
+        self._fitted_on = Known(inputs.graph, energies)  # calibration asks for the same right after
         energies = self._smoothed(replace_terms(energies, train, left_out), inputs.graph)[torch.from_numpy(train)]
         self.module.set_scale(energies)
 
-    def _raw(self, inputs: HopInputs) -> tuple[Tensor, Tensor | None]:
-        """Every node's terms and class probabilities, before smoothing."""
+    def _passed(self, inputs: HopInputs, *parts: Callable[[Latent], Tensor]) -> list[Tensor]:
+        """What some parts of the model make of every node's latents, before smoothing."""
         self.module.eval()
-        energies, probabilities = [], []
-        for batch in inputs.blocks():
-            terms, classes = self.module.outputs(self.module.encode(batch))
-            energies.append(terms)
-            if classes is not None:
-                probabilities.append(classes)
-        return torch.cat(energies), torch.cat(probabilities) if probabilities else None
+
+        def made(batch: HopBatch) -> list[Tensor]:
+            latent = self.module.encode(batch)
+            return [part(latent) for part in parts]
+
+        return [torch.cat(found) for found in zip(*inputs.each(made), strict=True)]
+
+    def _combined(self, energies: Tensor, graph: Graph) -> NDArray[np.float32]:
+        return self.module.scores(self._smoothed(energies, graph)).cpu().numpy()
 
     def _smoothed(self, energies: Tensor, graph: Graph) -> Tensor:
         smooth = energies.clone()

@@ -16,6 +16,7 @@ from degem.nn.prototype_energy import PrototypeEnergy
 from degem.nn.wave_classifier import WaveClassifier
 from degem.ops.density import NUM_KERNELS
 from degem.ops.energy import logit_energy
+from degem.ops.mean_direction import mean_direction
 
 LENGTH_FLOOR = 1e-3
 HOP_LENGTH_FLOOR = 1e-4
@@ -51,10 +52,7 @@ class HopBatch:
 
     def mean_directions(self) -> Tensor:
         """The mean of where all hops point, scaled to length 1, of shape (n, r + q)."""
-        total = torch.zeros_like(self.hops[0])
-        for hop, scale in zip(self.hops, self.shrinkage, strict=True):
-            total.addcmul_(hop, scale)
-        return F.normalize(total, dim=1, eps=1e-8)
+        return mean_direction(self.hops, self.shrinkage)
 
 
 @dataclass(frozen=True)
@@ -170,12 +168,8 @@ class StagedModel(nn.Module):
         """The unit vectors on which the latent energy lives."""
         return F.normalize(latent.latents - self.latent_mean, dim=1, eps=1e-8)
 
-    def outputs(self, latent: Latent) -> tuple[Tensor, Tensor | None]:
-        """Raw energies (n, terms), in the order of :data:`~degem.detectors.degem.terms.TERMS`, and class probabilities.
-
-        Classes are told by the probe, at a fourth of its far surer voice by the encoder, and by lengths and degree as
-        far as the graph is heterophilic; None without classes.
-        """
+    def energies(self, latent: Latent) -> Tensor:
+        """The terms (n, terms) before they are scaled, in the order of :data:`~degem.detectors.degem.terms.TERMS`."""
         found = {
             "contrast": F.softplus(-(latent.latents @ self.critic_direction + self.critic_bias)),
             "latent": self.latent_energy(self.points(latent)),
@@ -183,16 +177,26 @@ class StagedModel(nn.Module):
         }
         for name, place in self.density_hops.items():
             found[name] = getattr(self, f"{name}_energy")(latent.directions(place, self.density_rank))
-        probabilities = None
-        if self.classifier is None or self.length_classifier is None or latent.probe_logits is None:
+        if self.classifier is None or latent.probe_logits is None:
             found |= dict.fromkeys(("classes", "probe", "prototypes"), torch.zeros_like(found["contrast"]))
         else:
-            by_encoder, by_probe = self.classifier(latent.latents), latent.probe_logits
-            found |= {"classes": logit_energy(by_encoder), "probe": logit_energy(by_probe)}
+            found["classes"] = logit_energy(self.classifier(latent.latents))
+            found["probe"] = logit_energy(latent.probe_logits)
             found["prototypes"] = self.prototype_energy(latent.mean_directions())
-            by_length = (1 - self.homophily) * self.length_classifier(latent.standard)
-            probabilities = (by_probe + by_encoder / ENCODER_TEMPERATURE + by_length).softmax(dim=1)
-        return torch.stack([found[name] for name in TERMS], dim=1), probabilities
+        return torch.stack([found[name] for name in TERMS], dim=1)
+
+    def probabilities(self, latent: Latent) -> Tensor:
+        """Class probabilities (n, C) of a model that has classes.
+
+        Classes are told by the probe, at a fourth of its far surer voice by the encoder, and by lengths and degree as
+        far as the graph is heterophilic.
+        """
+        assert self.classifier is not None
+        assert self.length_classifier is not None
+        assert latent.probe_logits is not None
+        by_encoder = self.classifier(latent.latents) / ENCODER_TEMPERATURE
+        by_length = (1 - self.homophily) * self.length_classifier(latent.standard)
+        return torch.softmax(latent.probe_logits + by_encoder + by_length, dim=1)
 
     def scores(self, energies: Tensor) -> Tensor:
         """The score of each node from its terms."""
