@@ -16,7 +16,7 @@ from degem.bench.results import tables_in
 from degem.bench.specs import Variant, changed, narrowed, read_spec
 from degem.bench.store import Row, Store
 from degem.bench.summary import entries, estimate, notes, overall
-from degem.bench.tables import CSV_HEADER, comparison_grid, csv_text, grids
+from degem.bench.tables import CSV_HEADER, comparison_csv, comparison_grid, csv_text, grids
 from degem.errors import DegemError
 
 
@@ -187,6 +187,26 @@ def test_two_methods_are_compared_on_the_same_seeds() -> None:
     assert "5.2" not in formats.markdown(comparison_grid([one], "degem", "msp", "strict", "auroc"))
 
 
+def test_a_comparison_in_csv_carries_its_protocol_and_plain_numbers() -> None:
+    pairs = {protocol: compare(PAIRED, protocol, "degem", "msp") for protocol in ("strict", "oracle")}
+    lines = list(csv.DictReader(io.StringIO(comparison_csv(pairs, "degem", "msp", "auroc"))))
+    assert [(line["protocol"], line["metric"], line["place"]) for line in lines] == [
+        ("strict", "auroc", "cora label"),
+        ("oracle", "auroc", "cora label"),
+    ]
+    assert [float(lines[0][name]) for name in ("degem", "msp", "difference", "pairs")] == [4.5, 3.0, 1.5, 4]
+    assert float(lines[0]["low95"]) < 1.5 < float(lines[0]["high95"])
+    assert lines[1]["p"] == ""
+
+
+PAIRED = [
+    *(row("degem", "label", s, v) for s, v in enumerate((3.0, 5.0, 4.0, 6.0))),
+    *(row("msp", "label", s, v) for s, v in enumerate((2.0, 3.0, 3.0, 4.0))),
+    row("degem", "label", 0, 9.0, protocol="oracle"),
+    row("msp", "label", 0, 8.0, protocol="oracle"),
+]
+
+
 def compare_sorted(rows: Sequence[Row]) -> list:  # type: ignore[type-arg]
     found = compare(rows, "strict", "degem", "msp")
     order = {"cora structure": 0, "cora feature": 1}
@@ -234,6 +254,24 @@ def test_a_table_of_ones_own_is_shown_from_beside_its_rows(tmp_path: Path) -> No
     assert spec is not None
     means = {entry.row: entry.ours.mean for entry in entries(spec, results.rows, "strict") if entry.ours}
     assert means == {"two": 11.0, "degree": 99.5}
+
+
+def test_a_table_has_the_shifts_it_asks_for_and_no_others(tmp_path: Path) -> None:
+    (tmp_path / "one.toml").write_text('methods = ["msp"]\ndatasets = ["cora"]\nshifts = ["feature"]\n')
+    Store(tmp_path).append(ROWS)
+    spec = tables_in(tmp_path).table("one")
+    assert spec is not None
+    assert {entry.shift for entry in entries(spec, ROWS, "strict")} == {"feature"}
+
+
+def test_controls_alone_make_no_table_but_the_main_one(tmp_path: Path) -> None:
+    Store(tmp_path).append([row("degree", "structure", 0, 50.0)])
+    assert [spec.name for spec, _ in tables_in(tmp_path).tables] == ["main"]
+
+
+def test_one_seed_has_no_spread_to_speak_of() -> None:
+    table = entries(read_spec("main"), [row("degem", "structure", 0, 50.0)], "strict")
+    assert notes(table, "strict")[-1] == "One seed: no standard deviation, no interval."
 
 
 def test_a_table_shows_itself_in_a_notebook() -> None:

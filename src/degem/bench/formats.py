@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -110,12 +108,3 @@ _LATEX = {
 
 def _escaped(text: str) -> str:
     return "".join(_LATEX.get(letter, letter) for letter in text)
-
-
-def plain_csv(grid: Grid) -> str:
-    """The lines of one table as CSV."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(grid.header)
-    writer.writerows([text for text, _ in line] for _, lines in grid.parts for line in lines)
-    return buffer.getvalue()

@@ -10,7 +10,7 @@ import pandas as pd
 
 from degem.bench.specs import PROTOCOLS, Spec, read_spec, spec_names
 from degem.bench.store import NAME, Row, Store
-from degem.bench.summary import entries
+from degem.bench.summary import CONTROLS, entries
 from degem.errors import DegemError
 
 
@@ -44,8 +44,14 @@ def tables_in(folder: Path) -> Results:
     order = sorted(spec_names(), key=lambda name: (name != "main", name))
     own = sorted(str(path) for path in folder.glob("*.toml"))  # tables of the user's, kept beside their rows
     specs = [read_spec(name) for name in (*order, *own)]
-    tables = tuple((spec, protocol) for protocol in protocols for spec in specs if entries(spec, rows, protocol))
+    tables = tuple((spec, protocol) for protocol in protocols for spec in specs if _filled(spec, rows, protocol))
     return Results(rows, protocols, tables, _as_published(folder / "directed-edges.csv"))
+
+
+def _filled(spec: Spec, rows: tuple[Row, ...], protocol: str) -> bool:
+    """Whether a table has rows of its own: the trivial controls, which stand in every one, make only the main table."""
+    table = entries(spec, rows, protocol)
+    return any(spec.name == "main" or entry.part != CONTROLS for entry in table)
 
 
 def _as_published(path: Path) -> dict[tuple[str, str, str], float]:

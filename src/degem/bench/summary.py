@@ -23,7 +23,8 @@ from degem.shifts.scenarios import SYNTHETIC, shifts_of
 
 HOMOPHILIC = ("cora", "amazon-photo", "twitch", "arxiv", "arxiv-structural")
 HETEROPHILIC = ("chameleon", "actor", "cornell")
-PARTS = ("without OOD exposure", "with OOD exposure", "trivial controls")
+CONTROLS = "trivial controls"
+PARTS = ("without OOD exposure", "with OOD exposure", CONTROLS)
 LOWER_IS_BETTER = ("fpr95",)
 
 
@@ -102,7 +103,7 @@ Values = dict[tuple[str, str], dict[Place, dict[int, Row]]]
 def part_of(method: str) -> str:
     """Which part of a table a method stands in."""
     if method in TRIVIAL:
-        return PARTS[2]
+        return CONTROLS
     kind = Detector.registry.get(method)
     return PARTS[1] if kind is not None and kind.needs_exposure else PARTS[0]
 
@@ -183,7 +184,12 @@ def places(spec: Spec, values: Values) -> list[Place]:
     if spec.name == "main":
         asked = {dataset for by_place in values.values() for dataset, _, _ in by_place}
         datasets += sorted(d for d in asked - set(datasets) if not d.startswith((SYNTHETIC, "arxiv-structural")))
-    shifts = ((dataset, shift) for dataset in datasets for shift in shifts_of(dataset))
+    shifts = (
+        (dataset, shift)
+        for dataset in datasets
+        for shift in shifts_of(dataset)
+        if spec.shifts is None or shift in spec.shifts
+    )
     return [(dataset, shift, rate) for rate, (dataset, shift) in itertools.product(spec.label_rates, shifts)]
 
 
@@ -256,7 +262,9 @@ def notes(table: Sequence[Entry], protocol: str) -> list[str]:
     if any(entry.row in ("odin", "mahalanobis") for entry in table):
         found.append("odin, mahalanobis: the paper's scores have the sign reversed; ours do not.")
     counts = {entry.ours.count for entry in table if entry.ours}
-    if counts:
+    if counts == {1}:
+        found.append("One seed: no standard deviation, no interval.")
+    elif counts:
         spread = str(min(counts)) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
         found.append(f"Mean ± standard deviation over {spread} seeds, [95 % interval of the mean].")
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from degem.bench.comparison import Comparison
 from degem.bench.formats import PLAIN, Grid
@@ -124,11 +124,27 @@ def comparison_grid(found: Sequence[Comparison], first: str, second: str, protoc
     return Grid(title, header, (("", lines),), below)
 
 
+def comparison_csv(found: Mapping[str, Sequence[Comparison]], first: str, second: str, metric: str) -> str:
+    """Comparisons by protocol, one line a place, for other programs."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(["protocol", "metric", "place", first, second, "difference", "low95", "high95", "p", "pairs"])
+    for protocol, here in found.items():
+        for one in here:
+            gap = one.difference
+            figures = [_cell(figure) for figure in (one.first, one.second, gap.mean, gap.low, gap.high)]
+            writer.writerow([protocol, metric, one.place, *figures, _p_value(one), gap.count])
+    return buffer.getvalue()
+
+
 def _tested(one: Comparison) -> tuple[str, ...]:
     gap = one.difference
     interval = "" if gap.count < 2 else f"[{gap.low:+.2f}, {gap.high:+.2f}]"
-    p_value = "" if math.isnan(one.p_value) else f"{one.p_value:.2g}"
-    return f"{gap.mean:+.2f}", interval, p_value, str(gap.count)
+    return f"{gap.mean:+.2f}", interval, _p_value(one), str(gap.count)
+
+
+def _p_value(one: Comparison) -> str:
+    return "" if math.isnan(one.p_value) else f"{one.p_value:.2g}"
 
 
 def csv_text(spec: Spec, rows: Sequence[Row], protocol: str) -> str:

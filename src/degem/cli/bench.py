@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterable
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from degem.errors import ParameterError
+
+if TYPE_CHECKING:
+    from degem.bench.comparison import Comparison
+    from degem.bench.formats import Grid
+    from degem.bench.results import Results
 
 app = typer.Typer(no_args_is_help=True, help="Run the paper's tables, and see ours beside the published figures.")
 
@@ -40,7 +46,7 @@ class Metric(StrEnum):
     acc = "acc"
 
 
-Results = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that degem bench run wrote.")]
+ResultsFolder = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that degem bench run wrote.")]
 
 
 @app.command("run")
@@ -105,7 +111,7 @@ def run_command(
 
 @app.command()
 def show(
-    results: Results,
+    results: ResultsFolder,
     form: Annotated[Format, typer.Option("--format", help="How to write the tables.")] = Format.terminal,
     metric: Annotated[Metric, typer.Option(help="Which figure to show.")] = Metric.auroc,
     compare: Annotated[
@@ -116,44 +122,56 @@ def show(
 
     Example: degem bench show results --format markdown
     """
-    from degem.bench import formats, tables
+    from degem.bench import tables
     from degem.bench.results import tables_in
 
     found = tables_in(results)
-    grids = []
     if compare is not None:
-        from degem.bench.comparison import compare as compared
-
-        for protocol in found.protocols:
-            pairs = compared(found.rows, protocol, *compare, metric.value)
-            grids += [tables.comparison_grid(pairs, *compare, protocol, metric.value)] if pairs else []
-        if not grids:
-            known = ", ".join(sorted({row.method for row in found.rows}))
-            raise ParameterError(
-                f"--compare {' '.join(compare)}: {results} has no place where both ran at their defaults; "
-                f"it has rows of {known}"
-            )
+        pairs = _compared(found, results, compare, metric.value)
+        if form is Format.csv:
+            typer.echo(tables.comparison_csv(pairs, *compare, metric.value), nl=False)
+        else:
+            _print((tables.comparison_grid(here, *compare, name, metric.value) for name, here in pairs.items()), form)
     elif form is Format.csv:
         typer.echo(tables.CSV_HEADER)
         for spec, protocol in found.tables:
             typer.echo(tables.csv_text(spec, found.rows, protocol), nl=False)
-        return
     else:
+        narrow = form is Format.terminal
         for spec, protocol in found.tables:
-            grids += tables.grids(spec, found.rows, protocol, metric.value, by_shift=form is Format.terminal)
-    if form is Format.terminal:
-        from rich.console import Console
+            _print(tables.grids(spec, found.rows, protocol, metric.value, by_shift=narrow), form)
 
-        for grid in grids:
+
+def _compared(found: Results, folder: Path, methods: tuple[str, str], metric: str) -> dict[str, list[Comparison]]:
+    """Two methods by protocol, of those protocols under which both ran."""
+    from degem.bench.comparison import compare
+
+    pairs = {protocol: compare(found.rows, protocol, *methods, metric) for protocol in found.protocols}
+    pairs = {protocol: here for protocol, here in pairs.items() if here}
+    if not pairs:
+        known = ", ".join(sorted({row.method for row in found.rows}))
+        raise ParameterError(
+            f"--compare {' '.join(methods)}: {folder} has no place where both ran at their defaults; "
+            f"it has rows of {known}"
+        )
+    return pairs
+
+
+def _print(grids: Iterable[Grid], form: Format) -> None:
+    from rich.console import Console
+
+    from degem.bench import formats
+
+    for grid in grids:
+        if form is Format.terminal:
             Console().print(formats.terminal(grid))
-        return
-    writer = {Format.markdown: formats.markdown, Format.latex: formats.latex, Format.csv: formats.plain_csv}[form]
-    typer.echo("\n".join(writer(grid) for grid in grids))
+        else:
+            typer.echo(formats.markdown(grid) if form is Format.markdown else formats.latex(grid))
 
 
 @app.command()
 def figure(
-    results: Results,
+    results: ResultsFolder,
     out: Annotated[Path, typer.Option(help="Folder for the pictures.")],
 ) -> None:
     """Draw the paper's figures from our rows, as PNG and SVG.
@@ -169,7 +187,7 @@ def figure(
 
 @app.command()
 def docs(
-    results: Results,
+    results: ResultsFolder,
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("docs/results.md"),
 ) -> None:
     """Write the page of results: every table, and what reproduces, what does not, and why, all from the rows.
