@@ -1,11 +1,12 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from degem import Detector, Graph
 from degem.bench.tuning import oracle_objective, space_of, strict_objective, tune
-from degem.errors import ParameterError
+from degem.errors import DegemError, ParameterError
 from degem.parameters import names
 from degem.shifts import Scenario
 
@@ -74,6 +75,30 @@ def test_oracle_studies_are_kept_apart(tmp_path: Path, scenario: Scenario) -> No
     tune("msp", lambda _: 1.0, tmp_path, num_trials=1, seed=0, protocol="strict", name="made")
     oracle = tune("msp", lambda _: 2.0, tmp_path, num_trials=1, seed=0, protocol="oracle", name="made")
     assert (oracle.value, oracle.num_trials) == (2.0, 1)
+
+
+@pytest.mark.parametrize("change", [{"seed": 1}, {"key": "other"}])
+def test_another_seed_or_graph_is_another_study(tmp_path: Path, change: dict[str, object]) -> None:
+    tried = []
+
+    def objective(detector: Detector) -> float:
+        tried.append(detector)
+        return 1.0
+
+    settings = {"seed": 0, "protocol": "strict", "name": "made", "key": "this", "num_trials": 1}
+    tune("msp", objective, tmp_path, **settings)  # type: ignore[arg-type]
+    tune("msp", objective, tmp_path, **settings | change)  # type: ignore[arg-type]
+    assert len(tried) == 2
+
+
+def test_a_study_whose_trials_all_fail_says_why_in_one_line(
+    tmp_path: Path, small_graph: Graph, capfd: pytest.CaptureFixture[str]
+) -> None:
+    bare = small_graph.replace(labels=np.full(small_graph.num_nodes, -1))
+    objective = strict_objective(bare, seed=0)
+    with pytest.raises(DegemError, match=r"every trial failed .*MSP needs labelled nodes"):
+        tune("msp", objective, tmp_path, num_trials=2, seed=0, protocol="strict", name="made")
+    assert "Traceback" not in capfd.readouterr().err
 
 
 def test_nothing_to_tune_is_said(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ import numpy as np
 from degem import parameters
 from degem.bench.protocols import run
 from degem.bench.specs import as_published
+from degem.bench.store import made_folder
 from degem.data.splits import random_split
 from degem.detectors import Detector
 from degem.errors import DegemError, ParameterError
@@ -154,6 +155,7 @@ def tune(
     seed: int,
     protocol: str,
     name: str,
+    key: str = "",
     published: bool = False,
 ) -> Best:
     """Random search, as in the paper; every trial is kept, and a study that was interrupted goes on.
@@ -166,6 +168,7 @@ def tune(
         seed: Seed of detectors and of the search.
         protocol: ``strict`` or ``oracle``; part of the study's name.
         name: What is tuned on; part of the study's name.
+        key: What tells graphs of the same name apart; part of the study's name, as the seed is.
         published: Start from the method's published settings instead of its defaults.
     """
     try:
@@ -176,22 +179,30 @@ def tune(
     space, base = space_of(method, published=published), as_published(method) if published else {}
     if not space:
         raise ParameterError(f"{method} has no parameter in the search space: there is nothing to tune")
-    folder.mkdir(parents=True, exist_ok=True)
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    made_folder(folder)
+    optuna.logging.set_verbosity(optuna.logging.ERROR)  # else it prints a traceback for each trial that fails
     storage = optuna.storages.JournalStorage(JournalFileBackend(str(folder / STUDY)))
-    study_name = f"{method}{' as published' if published else ''} on {name}, {protocol}"
+    start = " as published" if published else ""
+    study_name = " ".join(filter(None, (f"{method}{start} on {name}", key, f"seed {seed}, {protocol}")))
     study = optuna.create_study(storage=storage, study_name=study_name, direction="maximize", load_if_exists=True)
     done = [trial for trial in study.trials if trial.state.is_finished()]
     study.sampler = optuna.samplers.RandomSampler(seed=seed + len(done))  # a resumed search draws on, not again
 
+    failures: list[str] = []
+
     def attempt(trial: optuna.Trial) -> float:
         drawn = {parameter: trial.suggest_categorical(parameter, choices) for parameter, choices in space.items()}
-        return objective(Detector.registry[method](seed=seed).set_params(**{**base, **drawn}))
+        try:
+            return objective(Detector.registry[method](seed=seed).set_params(**{**base, **drawn}))
+        except DegemError as error:
+            failures.append(str(error))
+            raise
 
     study.optimize(attempt, n_trials=max(0, num_trials - len(done)), catch=(DegemError,))
     finished = [trial for trial in study.trials if trial.state == optuna.trial.TrialState.COMPLETE]
     if not finished:
-        raise DegemError("no trial finished: every one failed or none was asked for")
+        reason = failures[-1] if failures else f"in earlier runs, kept in {folder / STUDY}"
+        raise DegemError(f"{study_name}: every trial failed ({reason})")
     best = Best({**base, **study.best_params}, study.best_value, len(finished))
     about = {"method": method, "protocol": protocol, "on": name, "value": best.value, "parameters": best.parameters}
     (folder / BEST).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")

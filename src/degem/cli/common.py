@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from degem import Detector, Graph
+    from degem import Detector, Graph, NodeSet
 
 GraphArgument = Annotated[
     str,
@@ -45,6 +45,10 @@ FeatureColumns = Annotated[
 ]
 KeepColumns = Annotated[
     str | None, typer.Option(metavar="A,B,…", help="Columns that are no features, such as a year or a ground truth.")
+]
+Exposure = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="Column that marks nodes known to be OOD, for methods that need such."),
 ]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
 Device = Annotated[str | None, typer.Option(help="cpu or cuda.", show_default="cpu; for a model where it was fitted")]
@@ -177,6 +181,15 @@ def truth_column(graph: Graph, name: str) -> NDArray[np.bool_]:
         row = int(unknown.argmax())
         raise GraphError(f"column {name!r}, row {row + 1}: {str(column[row])!r} is neither true nor false")
     return truth
+
+
+def exposed_nodes(graph: Graph, column: str | None) -> NodeSet | None:
+    """The nodes that a column marks as known to be OOD; None without a column."""
+    import numpy as np
+
+    from degem import NodeSet
+
+    return None if column is None else NodeSet(graph, np.flatnonzero(truth_column(graph, column)))
 
 
 def check_table_path(path: Path) -> None:

@@ -13,6 +13,7 @@ from degem.cli.common import (
     AsJson,
     Columns,
     Device,
+    Exposure,
     FeatureColumns,
     GraphArgument,
     IdColumn,
@@ -21,12 +22,12 @@ from degem.cli.common import (
     Seed,
     Settings,
     Threads,
+    exposed_nodes,
     method_named,
     open_graph,
     parsed_settings,
     prepare_machine,
     print_json,
-    truth_column,
 )
 from degem.errors import ParameterError
 
@@ -35,10 +36,6 @@ if TYPE_CHECKING:
 
 Out = Annotated[
     Path | None, typer.Option(metavar="MODEL", help="Folder to write the model to; only --dry-run does without.")
-]
-Exposure = Annotated[
-    str | None,
-    typer.Option(metavar="COLUMN", help="Column that marks nodes known to be OOD, for methods that need such."),
 ]
 Checkpoint = Annotated[
     Path | None,
@@ -98,7 +95,7 @@ def fit(
     out = _checked_target(out)
     state = _state_folder(detector, out, checkpoint, resume)
     loaded = _read(graph, columns, exposure)
-    seconds = _fit(detector, loaded, _exposed(loaded, exposure), state, resume)
+    seconds = _fit(detector, loaded, exposed_nodes(loaded, exposure), state, resume)
     detector.save(out)
     _tell_fit(detector, out, loaded, seconds, as_json)
 
@@ -190,14 +187,6 @@ def _tell_fit(detector: Detector, out: Path, graph: Graph, seconds: float, as_js
             f"{detector.name} fitted on {num_training:,} nodes in {seconds:.1f} s, "
             f"calibrated on {num_held_out:,}: {out}"
         )
-
-
-def _exposed(graph: Graph, column: str | None) -> NodeSet | None:
-    import numpy as np
-
-    from degem import NodeSet
-
-    return None if column is None else NodeSet(graph, np.flatnonzero(truth_column(graph, column)))
 
 
 def _note(text: str) -> None:

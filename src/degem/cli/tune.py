@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from degem.cli.common import (
     Columns,
+    Exposure,
     FeatureColumns,
     GraphArgument,
     IdColumn,
+    KeepColumns,
     LabelColumn,
     Seed,
+    exposed_nodes,
     method_named,
     open_graph,
 )
 from degem.errors import ParameterError
+
+if TYPE_CHECKING:
+    from degem import NodeSet
 
 
 class Protocol(StrEnum):
@@ -36,6 +42,8 @@ def tune(
     id_column: IdColumn = None,
     label_column: LabelColumn = None,
     feature_columns: FeatureColumns = None,
+    keep_columns: KeepColumns = None,
+    exposure: Exposure = None,
     seed: Seed = 0,
     protocol: Annotated[Protocol, typer.Option(help="strict: ID data only. oracle: test data.")] = Protocol.strict,
     published: Annotated[
@@ -53,22 +61,30 @@ def tune(
     from degem.bench import tuning
     from degem.bench.protocols import scenario_settings
     from degem.data.datasets import ALIASES, DATASETS
+    from degem.data.fingerprint import fingerprint
     from degem.shifts.scenarios import kind_of, load_scenario, scenario_name, shifts_of
 
-    method_named(method)
+    kind = method_named(method)
     if not Path(graph).exists() and graph.lower() in {*DATASETS, *ALIASES}:  # a file goes first, as in every command
         graph = scenario_name(graph)
-        kind = kind_of(shifts_of(graph)[0])
-        scenario = load_scenario(graph, kind, scenario_settings(protocol.value, seed, 1.0), data_dir)
-        if protocol is Protocol.strict:
-            exposure = scenario.exposure[shifts_of(graph)[0]]
-            objective = tuning.strict_objective(scenario.train_graph, seed, exposure)
-        else:
-            objective = tuning.oracle_objective(scenario)
+        shift = shifts_of(graph)[0]
+        scenario = load_scenario(graph, kind_of(shift), scenario_settings(protocol.value, seed, 1.0), data_dir)
+        inside = scenario.train_graph
+        exposed: NodeSet | None = scenario.exposure[shift]
+        strict = protocol is Protocol.strict
+        objective = tuning.strict_objective(inside, seed, exposed) if strict else tuning.oracle_objective(scenario)
     elif protocol is Protocol.oracle:
         raise ParameterError(f"--protocol oracle needs a benchmark dataset with OOD nodes, and {graph} is none")
     else:
-        objective = tuning.strict_objective(open_graph(graph, Columns(id_column, label_column, feature_columns)), seed)
+        columns = Columns(id_column, label_column, feature_columns, keep_columns)
+        inside = open_graph(graph, columns, needed=[exposure])
+        if kind.needs_exposure and exposure is None:
+            raise ParameterError(
+                f"{method} needs nodes known to be OOD: name the column that marks them, --exposure COLUMN"
+            )
+        exposed = exposed_nodes(inside, exposure)
+        objective = tuning.strict_objective(inside, seed, exposed)
+    known = [exposed.nodes] if exposed is not None else []
     best = tuning.tune(
         method,
         objective,
@@ -77,6 +93,7 @@ def tune(
         seed=seed,
         protocol=protocol.value,
         name=Path(graph).name,
+        key=fingerprint("", inside, *inside.masks.values(), *known)[:8],
         published=published,
     )
     label = "" if protocol is Protocol.strict else " (ORACLE: chosen on test nodes, not what a user can have)"

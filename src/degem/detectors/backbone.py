@@ -19,20 +19,19 @@ not share. It keeps the networks, the graphs and their layers alive: drop it whe
 
 from __future__ import annotations
 
-import hashlib
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 
+from degem.data.fingerprint import fingerprint
 from degem.detectors.base import Detector, Scored
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
@@ -233,13 +232,4 @@ class BackboneDetector(GCNDetector):
     def _fingerprint(self, training: TrainingSet) -> str:
         """Equal for equal training sets, seeds and network settings."""
         settings = [(field.name, getattr(self, field.name)) for field in fields(BackboneDetector)]
-        digest = hashlib.sha256(repr(settings).encode())
-        graph = training.graph
-        features = graph.features
-        parts = (
-            (features.indptr, features.indices, features.data) if isinstance(features, sp.csr_array) else (features,)
-        )
-        for part in (graph.adjacency.indptr, graph.adjacency.indices, graph.labels, training.nodes, *parts):
-            digest.update(str((part.dtype, part.shape)).encode())
-            digest.update(np.ascontiguousarray(part).data)
-        return digest.hexdigest()
+        return fingerprint(settings, training.graph, training.nodes)
