@@ -46,6 +46,15 @@ def test_inductive_training_graphs_lack_test_and_ood_nodes(small_graph: Graph) -
     assert not set(scenario.ood["label"].nodes.tolist()) & set(exposed.graph.node_ids.tolist())
 
 
+def test_inductive_exposure_graphs_lack_the_test_nodes_too(small_graph: Graph) -> None:
+    split = random_split(small_graph.labelled, 0)
+    tested = set(small_graph.node_ids[split["test"]])
+    exposure = manipulation(small_graph, split, INDUCTIVE).exposure
+    for shift in ("structure", "feature"):
+        assert not tested & set(exposure[shift].graph.node_ids), shift
+        assert len(exposure[shift].nodes) == small_graph.num_nodes - len(tested)
+
+
 def test_ood_nodes_alone_can_be_kept_out(small_graph: Graph) -> None:
     scenario = label_scenario(small_graph, Settings(without_ood=True))
     assert set(small_graph.labels[scenario.train_graph.node_ids]) == {2}

@@ -38,4 +38,8 @@ def test_time_scenario_at_full_size(data_dir: Path, tmp_path: Path, monkeypatch:
     assert scenario.ood["2020"].graph.num_edges == 1157799
     train = scenario.train_graph
     np.testing.assert_allclose(train.features[:, 0], np.log1p(train.degrees), rtol=1e-6)
-    assert not set(scenario.id_test.graph.node_ids[scenario.id_test.nodes]) & set(train.node_ids)
+    tested = set(scenario.id_test.graph.node_ids[scenario.id_test.nodes])
+    assert not tested & set(train.node_ids)
+    exposure = scenario.exposure["2018"].graph
+    assert not tested & set(exposure.node_ids)
+    np.testing.assert_allclose(exposure.features[:, 0], np.log1p(exposure.degrees), rtol=1e-6)

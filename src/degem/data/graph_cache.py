@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from degem.data.locations import cache_root
 from degem.graph import Graph
 
-LAYOUT = 2  # part of every key: raise it when the layout changes, or how a scenario is made
+LAYOUT = 3  # part of every key: raise it when the layout changes, or how a scenario is made
 Arrays = dict[str, NDArray[Any]]
 
 

@@ -28,18 +28,22 @@ def manipulation(graph: Graph, split: Masks, settings: Settings, dataset: str = 
         "structure": structure_shift,
         "feature": feature_shift,
     }
-    draws = {
-        name: {use: unlabelled(shift(graph, generator(settings.seed, name, use))) for use in ("ood", "exposure")}
-        for name, shift in shifts.items()
-    }
+    seen = graph.subgraph(~split["test"]) if settings.without_test else graph  # exposure nodes are trained on
+
+    def drawn(use: str, source: Graph) -> dict[str, NodeSet]:
+        return {
+            name: all_nodes(unlabelled(shift(source, generator(settings.seed, name, use))))
+            for name, shift in shifts.items()
+        }
+
     return assemble(
         dataset,
         graph,
         split,
         settings,
         absent=np.zeros(graph.num_nodes, dtype=np.bool_),
-        ood={name: all_nodes(drawn["ood"]) for name, drawn in draws.items()},
-        exposure={name: all_nodes(drawn["exposure"]) for name, drawn in draws.items()},
+        ood=drawn("ood", graph),
+        exposure=drawn("exposure", seen),
     )
 
 

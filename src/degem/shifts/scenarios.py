@@ -158,27 +158,27 @@ def _time(dataset: str, graphs: dict[str, Graph], settings: Settings) -> Scenari
     year = np.asarray(graph.columns["year"])
     features_of = structural_features if dataset == "arxiv-structural" else None
 
-    def until(last: int, first: int) -> NodeSet:
-        upto = time.induced(graph, year <= last, features_of)
+    def until(last: int, first: int, hidden: NDArray[np.bool_]) -> NodeSet:
+        upto = time.induced(graph, (year <= last) & ~hidden, features_of)
         return NodeSet(unlabelled(upto), np.flatnonzero(np.asarray(upto.columns["year"]) >= first))
 
     early = year <= time.ID_UNTIL
     inside = time.induced(graph, early, features_of)
     split = random_split(inside.labelled, settings.seed)
-    exposure = until(time.EXPOSURE_UNTIL, time.ID_UNTIL + 1)
+    nobody, tested = np.zeros((2, graph.num_nodes), dtype=np.bool_)
+    tested[np.flatnonzero(early)[split["test"]]] = settings.without_test
+    exposure = until(time.EXPOSURE_UNTIL, time.ID_UNTIL + 1, hidden=tested)
     scenario = assemble(
         dataset,
         inside,
         split,
         settings,
         absent=np.zeros(inside.num_nodes, dtype=np.bool_),
-        ood={str(at): until(at, at) for at in time.OOD_YEARS},
+        ood={str(at): until(at, at, hidden=nobody) for at in time.OOD_YEARS},
         exposure=dict.fromkeys(map(str, time.OOD_YEARS), exposure),
     )
     if features_of is not None and settings.without_test:
-        known = early.copy()
-        known[np.flatnonzero(early)[split["test"]]] = False
-        features = time.induced(graph, known, features_of).features
+        features = time.induced(graph, early & ~tested, features_of).features
         scenario = dataclasses.replace(scenario, train_graph=scenario.train_graph.replace(features=features))
     return scenario
 
