@@ -139,9 +139,9 @@ def test_an_easy_shift_is_seen_and_the_sign_is_right(method: str) -> None:
 
 def test_sparse_and_dense_features_give_the_same_scores(method: str) -> None:
     sparse = GRAPH.replace(features=sp.csr_array(GRAPH.features))
-    np.testing.assert_allclose(
-        fitted(method).decision_function(sparse), fitted(method).decision_function(GRAPH), rtol=1e-3, atol=1e-5
-    )
+    scores = fitted(method).decision_function(GRAPH)
+    rounding = 1e-4 * scores.std()  # a score's zero means nothing, so neither does an error in units of the score
+    np.testing.assert_allclose(fitted(method).decision_function(sparse), scores, rtol=0, atol=rounding)
 
 
 def test_saved_and_loaded_it_is_the_same_to_the_bit(method: str, tmp_path: Path) -> None:

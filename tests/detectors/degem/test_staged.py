@@ -6,7 +6,8 @@ import torch
 
 from degem import DeGEM, Graph
 from degem.detectors.degem import hop_inputs
-from degem.detectors.degem.staged import used_hops
+from degem.detectors.degem.staged import Staged, used_hops
+from degem.detectors.degem.terms import OWN, TERMS
 from degem.metrics import auroc_ood_positive
 
 
@@ -114,3 +115,29 @@ def test_nodes_scored_on_several_threads_keep_their_order(small_graph: Graph, mo
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
+
+
+def test_a_node_without_neighbours_is_judged_by_its_own_features_and_by_how_rare_that_was(small_graph: Graph) -> None:
+    alone = np.arange(120) % 10 == 0
+    pairs = np.stack(small_graph.adjacency.nonzero(), axis=1)
+    edges = pairs[~alone[pairs].any(axis=1)]
+    graph = Graph.from_arrays(features=small_graph.features, edges=edges, labels=small_graph.labels)
+    way = DeGEM(num_epochs=5).fit(graph).way_
+    assert isinstance(way, Staged)
+    energies = torch.randn(6, len(TERMS), generator=torch.Generator().manual_seed(0))
+    around = energies.clone()
+    around[:, ~OWN] += 100.0
+    alone_only = torch.arange(6) < 3
+    scores, moved = (way.module.scores(terms, alone_only) for terms in (energies, around))
+    np.testing.assert_allclose(scores[:3], moved[:3])  # nothing about a neighbourhood counts
+    assert (moved[3:] > scores[3:]).all()
+    way.module.energy_alone.add_(1.0)
+    np.testing.assert_allclose(way.module.scores(energies, alone_only) - scores, [1, 1, 1, 0, 0, 0], atol=1e-5)
+
+
+def test_where_no_training_node_was_alone_an_empty_neighbourhood_stays_strange(small_graph: Graph) -> None:
+    way = DeGEM(num_epochs=5).fit(small_graph).way_
+    assert isinstance(way, Staged)
+    energies = torch.randn(6, len(TERMS), generator=torch.Generator().manual_seed(0))
+    nobody, all_alone = torch.zeros(6, dtype=torch.bool), torch.ones(6, dtype=torch.bool)
+    np.testing.assert_array_equal(way.module.scores(energies, nobody), way.module.scores(energies, all_alone))

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from degem.detectors.degem.terms import RARE, TERMS, TWO_SIDED, Scale, TermWeights, combine, rare_levels
+from degem.detectors.degem.terms import RARE, TERMS, TWO_SIDED, Scale, TermWeights, combine, energy_alone, rare_levels
 
 LATENT, OWN, CONTRAST = (TERMS.index(name) for name in ("latent", "own", "contrast"))
 
@@ -75,3 +75,18 @@ def test_scale_is_robust() -> None:
     scale = Scale.of(3 + 2 * values)
     assert scale.centre[LATENT].item() == pytest.approx(3, abs=0.1)
     assert scale.width[LATENT].item() == pytest.approx(2, abs=0.1)
+
+
+@pytest.mark.parametrize("count", [20, 400])
+def test_to_be_alone_is_as_strange_as_it_is_rare(count: int) -> None:
+    energies, weights = known(), only(LATENT)
+    alone, scale = torch.arange(2000) < count, Scale.of(energies)
+    level = energy_alone(energies, alone, scale, weights)
+    around = combine(energies[~alone], scale, weights)
+    assert (around > level).float().mean().item() == pytest.approx(count / 2000, abs=0.002)
+    assert energy_alone(energies, alone, scale, only(OWN)) == 0  # a node's own features do not count here
+
+
+@pytest.mark.parametrize("alone", [torch.zeros(2000), torch.ones(2000)])
+def test_who_has_seen_none_or_nothing_else_cannot_say_how_strange_it_is(alone: torch.Tensor) -> None:
+    assert energy_alone(known(), alone.bool(), Scale.of(known()), only(LATENT)).isnan()

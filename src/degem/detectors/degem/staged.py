@@ -143,7 +143,7 @@ class Staged:
         projected = torch.stack([hops[hop] @ self.module.projection for hop in self.module.hops])
         degree = torch.expm1(self.module.length_mean[0]).expand(len(hops[0]))
         latent = self.module.encode(HopBatch.of(projected, hops[0].norm(dim=1), degree))
-        return self.module.scores(self.module.energies(latent))
+        return self.module.scores(self.module.energies(latent), torch.zeros_like(degree, dtype=torch.bool))
 
     def hop_reference(self) -> list[Tensor]:
         """Mean hop features of each class."""
@@ -238,8 +238,8 @@ class Staged:
         train = pool.nodes[pool.train]
         (energies,) = self._passed(inputs, self.module.energies)
         self._fitted_on = Known(inputs.graph, energies)  # calibration asks for the same right after
-        energies = self._smoothed(replace_terms(energies, train, left_out), inputs.graph)[torch.from_numpy(train)]
-        self.module.set_scale(energies)
+        energies = self._smoothed(replace_terms(energies, train, left_out), inputs.graph)
+        self.module.set_scale(energies[torch.from_numpy(train)], self._alone(inputs.graph)[train])
 
     def _passed(self, inputs: HopInputs, *parts: Callable[[Latent], Tensor]) -> list[Tensor]:
         """What some parts of the model make of every node's latents, before smoothing."""
@@ -252,7 +252,10 @@ class Staged:
         return [torch.cat(found) for found in zip(*inputs.each(made), strict=True)]
 
     def _combined(self, energies: Tensor, graph: Graph) -> NDArray[np.float32]:
-        return self.module.scores(self._smoothed(energies, graph)).cpu().numpy()
+        return self.module.scores(self._smoothed(energies, graph), self._alone(graph)).cpu().numpy()
+
+    def _alone(self, graph: Graph) -> Tensor:
+        return torch.from_numpy(graph.degrees == 0).to(self.settings.device)
 
     def _smoothed(self, energies: Tensor, graph: Graph) -> Tensor:
         smooth = energies.clone()

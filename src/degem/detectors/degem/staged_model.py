@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from degem.detectors.degem.terms import NUM_LEVELS, TERMS, Scale, TermWeights, combine
+from degem.detectors.degem.terms import NUM_LEVELS, OWN, TERMS, Scale, TermWeights, combine, energy_alone
 from degem.nn.hop_encoder import HopDirectionEncoder
 from degem.nn.mixture_energy import MixtureEnergy
 from degem.nn.prototype_energy import PrototypeEnergy
@@ -95,6 +95,7 @@ class StagedModel(nn.Module):
     term_centre: Tensor
     term_width: Tensor
     term_low: Tensor
+    energy_alone: Tensor
     hop_means: Tensor
 
     def __init__(
@@ -140,6 +141,7 @@ class StagedModel(nn.Module):
         self.register_buffer("term_centre", torch.zeros(len(TERMS)))
         self.register_buffer("term_width", torch.ones(len(TERMS)))
         self.register_buffer("term_low", torch.zeros(len(TERMS), NUM_LEVELS))
+        self.register_buffer("energy_alone", torch.tensor(torch.nan))
         self.register_buffer("hop_means", torch.zeros(hops[-1] + 1, components, num_features))
 
     @property
@@ -198,17 +200,22 @@ class StagedModel(nn.Module):
         by_length = (1 - self.homophily) * self.length_classifier(latent.standard)
         return torch.softmax(latent.probe_logits + by_encoder + by_length, dim=1)
 
-    def scores(self, energies: Tensor) -> Tensor:
-        """The score of each node from its terms."""
+    def scores(self, energies: Tensor, alone: Tensor) -> Tensor:
+        """The score of each node from its terms, and whether it is ``alone``, without neighbours."""
         weights = self.weights.at(self.homophily.item())
-        return combine(energies, Scale(self.term_centre, self.term_width, self.term_low), weights)
+        scale = Scale(self.term_centre, self.term_width, self.term_low)
+        scores = combine(energies, scale, weights)
+        if self.energy_alone.isfinite() and alone.any():
+            scores[alone] = combine(energies[alone], scale, weights * OWN) + self.energy_alone
+        return scores
 
-    def set_scale(self, energies: Tensor) -> None:
-        """Take the scale of the terms from in-distribution nodes."""
+    def set_scale(self, energies: Tensor, alone: Tensor) -> None:
+        """Take the scale of the terms from in-distribution nodes, and how strange it is to be ``alone``."""
         scale = Scale.of(energies)
         self.term_centre.copy_(scale.centre)
         self.term_width.copy_(scale.width)
         self.term_low.copy_(scale.low)
+        self.energy_alone.copy_(energy_alone(energies, alone, scale, self.weights.at(self.homophily.item())))
 
 
 def projection_size(num_features: int, rank: int, num_random: int) -> tuple[int, int]:

@@ -56,6 +56,8 @@ TERMS = tuple(field.name for field in fields(TermWeights))
 SMOOTHED = torch.tensor([name not in ("contrast", "length", "prototypes") for name in TERMS])
 # Densities of what comes from neighbours: averages over many of them can lie closer to the middle than any node should.
 TWO_SIDED = torch.tensor([name in ("latent", "near", "far") for name in TERMS])
+# What a node without neighbours can be judged by: the other terms are about a neighbourhood.
+OWN = torch.tensor([name in ("length", "own") for name in TERMS])
 RARE, STEEPNESS = 0.05, 2.0
 NUM_LEVELS, HALVINGS = 24, 0.5
 
@@ -116,3 +118,28 @@ def combine(energies: Tensor, scale: Scale, weights: Tensor) -> Tensor:
     passed = NUM_LEVELS - torch.searchsorted(scale.low[TWO_SIDED], energies[:, TWO_SIDED].T.contiguous())
     common[:, TWO_SIDED] += STEEPNESS * HALVINGS * math.log(2) * passed.T
     return common @ weights.to(z.device)
+
+
+def energy_alone(energies: Tensor, alone: Tensor, scale: Scale, weights: Tensor) -> Tensor:
+    r"""What the terms of a neighbourhood add up to at a node that has none: it is as strange as it is rare.
+
+    Where a share :math:`\pi` of in-distribution nodes has no neighbours, that is the quantile :math:`1 - \pi` of what
+    the others have. NaN where none or all are alone: what the terms say of an empty neighbourhood then stands.
+
+    Arguments:
+        energies: The terms of in-distribution nodes, of shape (n, terms).
+        alone: Which of them have no neighbours, of shape (n,).
+        scale: What the terms are like on them.
+        weights: The weights of the terms.
+
+    Example:
+        >>> energies = torch.arange(101.0)[:, None].expand(101, len(TERMS))
+        >>> scale, weights = Scale.of(energies), torch.ones(len(TERMS))
+        >>> few, many = (energy_alone(energies, torch.arange(101) < count, scale, weights) for count in (5, 50))
+        >>> bool(few > many)
+        True
+    """
+    if not alone.any() or alone.all():
+        return energies.new_tensor(torch.nan)
+    around = combine(energies[~alone], scale, weights * ~OWN.to(weights.device))
+    return torch.quantile(around, 1 - alone.to(around).mean())
