@@ -129,9 +129,8 @@ class GPN(Detector):
         self.network_.eval()
 
     def _new_network(self, class_shares: Tensor) -> GraphPosteriorNetwork:
-        from degem.nn.posterior import (
-            GraphPosteriorNetwork,
-        )  # slow to load, and a detector that is only described does without
+        # Slow to load, and a detector that is only described does without.
+        from degem.nn.posterior import GraphPosteriorNetwork
 
         return GraphPosteriorNetwork(
             self.num_features_,

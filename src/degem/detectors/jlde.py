@@ -29,9 +29,8 @@ class _LayerBank:
 
     def distances(self, values: NDArray[np.floating[Any]], k: int) -> NDArray[np.float64]:
         """The distance of each row to its k-th nearest training row, in units of the training rows' own."""
-        from sklearn.neighbors import (
-            NearestNeighbors,
-        )  # slow to load, and a detector that is only described does without
+        # Slow to load, and a detector that is only described does without.
+        from sklearn.neighbors import NearestNeighbors
 
         neighbours = NearestNeighbors(n_neighbors=k).fit(self.projections)
         distances, _ = neighbours.kneighbors((values - self.mean) @ self.components.T)

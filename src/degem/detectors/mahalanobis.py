@@ -48,9 +48,8 @@ class Mahalanobis(BackboneDetector):
     paper: ClassVar[str] = "Lee et al. 2018"
 
     def _read(self, training: TrainingSet) -> None:
-        from sklearn.covariance import (
-            EmpiricalCovariance,
-        )  # slow to load, and a detector that is only described does without
+        # Slow to load, and a detector that is only described does without.
+        from sklearn.covariance import EmpiricalCovariance
 
         nodes = training.labelled_nodes
         latents = self._layers(training.graph).latents[nodes].astype(np.float64)

@@ -142,9 +142,8 @@ class OODGAT(Detector):
         ).to(self.device)
 
     def _tensors(self, graph: Graph) -> tuple[Tensor, Edges]:
-        from degem.nn.encoders_gnn import (
-            feature_tensor,
-        )  # slow to load, and a detector that is only described does without
+        # Slow to load, and a detector that is only described does without.
+        from degem.nn.encoders_gnn import feature_tensor
 
         features = feature_tensor(graph, normalize_features=self.normalize_features, device=self.device)
         return features, looped_edges(graph.adjacency, self.device)
