@@ -50,6 +50,11 @@ class HopBatch:
         """Where the first ``width`` columns of one hop point."""
         return self.hops[hop, :, :width] * self.shrinkage[hop]
 
+    def by_themselves(self, nodes: Tensor) -> HopBatch:
+        """Some nodes with their own features in the place of every hop's."""
+        hops, shrinkage = (part[:1, nodes].repeat(len(self.hops), 1, 1) for part in (self.hops, self.shrinkage))
+        return HopBatch(hops, shrinkage, self.log_lengths[nodes])
+
     def mean_directions(self) -> Tensor:
         """The mean of where all hops point, scaled to length 1, of shape (n, r + q)."""
         return mean_direction(self.hops, self.shrinkage)
@@ -191,14 +196,21 @@ class StagedModel(nn.Module):
         """Class probabilities (n, C) of a model that has classes.
 
         Classes are told by the probe, at a fourth of its far surer voice by the encoder, and by lengths and degree as
-        far as the graph is heterophilic.
+        far as the graph is heterophilic. A node without neighbours stands in for them itself.
         """
+        logits, alone = self._class_logits(latent), latent.log_lengths[:, 0] == 0
+        if alone.any():
+            logits[alone] = self._class_logits(self.encode(latent.by_themselves(alone)))
+        return torch.softmax(logits, dim=1)
+
+    def _class_logits(self, latent: Latent) -> Tensor:
         assert self.classifier is not None
         assert self.length_classifier is not None
         assert latent.probe_logits is not None
         by_encoder = self.classifier(latent.latents) / ENCODER_TEMPERATURE
         by_length = (1 - self.homophily) * self.length_classifier(latent.standard)
-        return torch.softmax(latent.probe_logits + by_encoder + by_length, dim=1)
+        logits: Tensor = latent.probe_logits + by_encoder + by_length
+        return logits
 
     def scores(self, energies: Tensor, alone: Tensor) -> Tensor:
         """The score of each node from its terms, and whether it is ``alone``, without neighbours."""
