@@ -80,7 +80,7 @@ def fit(detector: Detector, graph: Graph, exposure: NodeSet | None) -> float:
     """Fit on the training graph alone, and the seconds that took; a network trained before counts with its time."""
     start = time.perf_counter()
     detector.fit(graph, exposure=exposure, on_progress=silent)
-    return _with_shared_training(detector, time.perf_counter() - start)
+    return time.perf_counter() - start + float(getattr(detector, "spared_seconds_", 0.0))
 
 
 def judge(detector: Detector, scenario: Scenario, shifts: Sequence[str], fit_seconds: float) -> dict[str, Outcome]:
@@ -160,9 +160,3 @@ def _accuracy(detector: Detector, scored: Scored, scenario: Scenario) -> float:
         return float("nan")
     best = np.asarray(scored.probabilities)[scenario.id_test.nodes].argmax(axis=1)
     return 100 * accuracy(scenario.test_labels, np.asarray(detector.classes_)[best])
-
-
-def _with_shared_training(detector: Detector, seconds: float) -> float:
-    """A detector that took its network from a cache would alone have trained it: its curve says how long that took."""
-    trained = detector.history_.get("seconds", [])
-    return seconds + trained[-1] if trained and seconds < trained[-1] else seconds

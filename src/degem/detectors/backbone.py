@@ -70,6 +70,9 @@ class BackboneCache:
         self._networks: dict[str, tuple[GCN, History]] = {}
         self._layers: dict[tuple[int, int], tuple[GCN, Graph, Layers]] = {}
 
+    def __contains__(self, key: str) -> bool:
+        return key in self._networks
+
     def network(self, key: str, make: Callable[[], tuple[GCN, History]]) -> tuple[GCN, History]:
         """The network of that key, made if it is not there."""
         if key not in self._networks:
@@ -220,8 +223,11 @@ class BackboneDetector(GCNDetector):
     def _trained(self, training: TrainingSet, on_progress: OnProgress) -> tuple[GCN, History]:
         if self._cache is None:
             return super()._trained(training, on_progress)
-        make = super()._trained
-        return self._cache.network(self._fingerprint(training), lambda: make(training, on_progress))
+        make, key = super()._trained, self._fingerprint(training)
+        known = key in self._cache
+        network, history = self._cache.network(key, lambda: make(training, on_progress))
+        self.spared_seconds_ = history["seconds"][-1] if known else 0.0  # alone it would have trained that long
+        return network, history
 
     def _layers(self, graph: Graph) -> Layers:
         if self._cache is None:
