@@ -6,9 +6,10 @@ import itertools
 import math
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Self
+from typing import IO, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -82,8 +83,10 @@ class HopSource:
         """
         found = np.empty((len(self.hops), len(nodes), self.width), dtype=np.float32)
         root = root_degrees(self.adjacency)
-        for place, columns, values in self.walk(root, permutation):
-            np.take(values, nodes, axis=0, out=found[place, :, columns], mode="clip")  # the default mode makes a copy
+        for hop, columns, values in self.walk(root, permutation):
+            if hop in self.hops:
+                place = self.hops.index(hop)
+                np.take(values, nodes, axis=0, out=found[place, :, columns], mode="clip")  # else it makes a copy
         torch.from_numpy(found).mul_(torch.from_numpy(root[nodes]))  # on every thread
         return found
 
@@ -94,9 +97,10 @@ class HopSource:
         *,
         into: NDArray[np.float32] | None = None,
     ) -> Iterator[tuple[int, slice, NDArray[np.float32]]]:
-        r"""Every wanted hop, as many columns at a time as the budget allows: place of the hop, columns, their values.
+        r"""Every hop, wanted or not, as many columns at a time as the budget allows: hop, columns, their values.
 
-        The values, of shape (n, columns), are :math:`D^{-1/2} X^{(\ell)}`, and are overwritten by the next ones.
+        The values, of shape (n, columns), are :math:`D^{-1/2} X^{(\ell)}`. They are read while the next hop is
+        made, and overwritten by the one after it.
 
         Arguments:
             root: The roots of the degrees, see :func:`~degem.ops.propagation.root_degrees`.
@@ -109,8 +113,7 @@ class HopSource:
             for hop, values in self._walk_columns(columns, root, permutation, homes):
                 done, total = index * self.hops[-1] + hop, len(parts) * self.hops[-1]
                 report(Progress("propagate", done, total, rows=done * self.num_nodes))
-                if hop in self.hops:
-                    yield self.hops.index(hop), columns, values
+                yield hop, columns, values
 
     def _walk_columns(
         self,
@@ -203,13 +206,19 @@ class HopStore:
         self._parts.clear()
 
     def _write(self, source: HopSource) -> None:
-        """Columns that are propagated together have a file of their own: it is then written from start to end."""
+        """Columns that are propagated together have a file of their own: it is then written from start to end.
+
+        A hop is written while the next one is made.
+        """
         root = root_degrees(source.adjacency)
         for _, hops in itertools.groupby(source.walk(root), key=lambda found: found[1].start):
-            with tempfile.TemporaryFile(prefix="degem-hops-") as file:  # without a name: it lives as long as its map
-                for _, _, values in hops:
-                    for rows in _spans(source.num_nodes, BLOCK):
-                        (values[rows] * root[rows]).tofile(file)
+            with tempfile.TemporaryFile(prefix="degem-hops-") as file, ThreadPoolExecutor(1) as writer:
+                writing: list[Future[None]] = []
+                for hop, _, values in hops:
+                    _finish(writing)  # the next hop takes the place of the one before
+                    if hop in source.hops:
+                        writing.append(writer.submit(_append, file, values, root))
+                _finish(writing)
                 shape = (*self.shape[:2], values.shape[1])
                 self._parts.append(np.memmap(file, dtype=np.float32, mode="r", shape=shape))
 
@@ -228,6 +237,17 @@ class HopStore:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _append(file: IO[bytes], values: NDArray[np.float32], root: NDArray[np.float32]) -> None:
+    """Write values times the roots, some rows at a time."""
+    for rows in _spans(len(values), BLOCK):
+        (values[rows] * root[rows]).tofile(file)
+
+
+def _finish(writing: list[Future[None]]) -> None:
+    while writing:
+        writing.pop().result()
 
 
 def _spans(num_rows: int, block_rows: int) -> Iterator[slice]:

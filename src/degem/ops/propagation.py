@@ -168,7 +168,7 @@ def _hop_at_once(indptr: Any, indices: Any, symmetric: Any, self_weight: Any, we
     _hop_rows(indptr, indices, scale, self_weight, weight, x, out, 0, x.shape[0])
 
 
-@numba.njit(parallel=True, cache=True, fastmath=True)
+@numba.njit(parallel=True, cache=True, fastmath=True, nogil=True)
 def _hop_in_parts(indptr: Any, indices: Any, symmetric: Any, self_weight: Any, weight: Any, x: Any, out: Any) -> None:
     scale = _scale(indptr, x.shape[0] if symmetric else 0)
     for part in numba.prange(-(-x.shape[0] // PART)):
