@@ -30,14 +30,17 @@ def test_the_class_that_is_left_out_is_ood_and_the_others_are_not(left_out: int)
 
 def test_the_page_has_each_class_the_mean_and_the_lowest() -> None:
     row = {"dataset": "cora", "method": "degem", "seed": 0, "acc": 80.0}
-    frame = pd.DataFrame([{**row, "class": at, "auroc": value} for at, value in enumerate([90.0, 40.0])])
-    assert "| cora | degem | 90.0 | 40.0 | 65.0 | 40.0 |" in left_out_classes.page(frame)
+    values = [(90.0, 7), (40.0, 1)]
+    frame = pd.DataFrame([{**row, "class": at, "auroc": auroc, "nodes": n} for at, (auroc, n) in enumerate(values)])
+    assert "| cora | nodes | 7 | 1 |  |  |\n| cora | degem | 90.0 | 40.0 | 65.0 | 40.0 |" in left_out_classes.page(
+        frame
+    )
 
 
 def test_a_run_of_one_dataset_keeps_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure, "RESULTS", tmp_path)
     monkeypatch.setattr(left_out_classes, "PAGE", tmp_path / "page.md")
-    row = {"class": 0, "acc": 80.0}
+    row = {"class": 0, "acc": 80.0, "nodes": 5}
     named = [
         row | {"dataset": dataset, "method": method, "seed": seed, "auroc": 90.0}
         for dataset in ("actor", "cora")
