@@ -30,8 +30,8 @@ INTRODUCTION = """# Left-out classes
 Written by `python benchmarks/left_out_classes.py` from `benchmarks/results/left_out_classes.csv`. The benchmark's label
 shift cuts each dataset's classes at one place. Here every class is the OOD one in turn, its nodes in the training graph
 without a label; the split is a seeded 10/10/80 of the others. Strict protocol, AUROC in percent, mean over seeds
-({seeds}); the first row of a dataset says how many nodes a class has. DeGEM's default was chosen on these cells and seeds among others ([strict.md](strict.md)), the other methods'
-were not: its lead here is that of a development set.
+({seeds}); the first row of a dataset says how many nodes each class has. DeGEM's default was chosen on these cells and
+seeds among others ([strict.md](strict.md)), the other methods' were not: its lead here is that of a development set.
 
 """
 
