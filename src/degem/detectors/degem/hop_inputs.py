@@ -19,7 +19,7 @@ from degem.ops.mapped import release
 from degem.training import on_threads
 
 BLOCK = 1 << 14
-SCORED_AT_ONCE = 1 << 11  # many enough for calls to be cheap, few enough for the cache
+SCORED_AT_ONCE = 1 << 12  # many enough for calls to be cheap, few enough for the cache
 FEW = 1 << 9  # nodes whose work is too short to share out
 KEPT_BYTES = 1 << 28
 Result = TypeVar("Result")
@@ -134,8 +134,8 @@ def block_rows(num_rows: int, num_threads: int) -> int:
     """Rows of a block such that every thread gets as many as the others.
 
     Example:
-        >>> block_rows(2708, 2), block_rows(5000, 2)
-        (1354, 1250)
+        >>> block_rows(2708, 2), block_rows(9000, 2)
+        (1354, 2250)
     """
     blocks = num_threads * math.ceil(num_rows / (num_threads * SCORED_AT_ONCE))
     return math.ceil(num_rows / blocks)
