@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 import torch
 from torch import nn
@@ -37,8 +34,6 @@ class Progress:
 
 
 OnProgress = Callable[[Progress], None]
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 History = dict[str, list[float]]
 
 
@@ -147,27 +142,3 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-def on_threads(function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-    """What a function makes of each item, in order: on as many threads as PyTorch has, each of which computes alone.
-
-    Long operations on PyTorch's threads are cut in two and handed out one after the other, and short ones are not;
-    here whole chains of them run side by side. Few items are in the works at a time, so they may come from a disk.
-
-    Example:
-        >>> list(on_threads(lambda number: number + 1, range(3)))
-        [1, 2, 3]
-    """
-    count = torch.get_num_threads()
-    if count == 1:
-        yield from map(function, items)
-        return
-    waiting: deque[Future[Result]] = deque()
-    with one_thread(), ThreadPoolExecutor(count) as pool:
-        for item in items:
-            waiting.append(pool.submit(function, item))
-            if len(waiting) > count:
-                yield waiting.popleft().result()
-        for future in waiting:
-            yield future.result()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -16,11 +15,9 @@ from degem.graph import Graph
 from degem.ops.features import Features, inverse, row_norms, scale_rows
 from degem.ops.hop_store import HopSource, HopStore
 from degem.ops.mapped import release
-from degem.training import on_threads
 
 BLOCK = 1 << 14
 SCORED_AT_ONCE = 1 << 12  # many enough for calls to be cheap, few enough for the cache
-FEW = 1 << 9  # nodes whose work is too short to share out
 KEPT_BYTES = 1 << 28
 Result = TypeVar("Result")
 
@@ -102,7 +99,7 @@ class HopInputs:
         )
 
     def each(self, function: Callable[[HopBatch], Result]) -> list[Result]:
-        """What a function without gradients makes of every node in order, some at a time and on several threads."""
+        """What a function without gradients makes of every node in order, some at a time."""
 
         @torch.no_grad()
         def found(block: tuple[int, NDArray[np.float32]]) -> Result:
@@ -111,9 +108,7 @@ class HopInputs:
             return function(self._on_device(hops, self.lengths[rows], self.degrees[rows]))
 
         with contextlib.nullcontext(self._kept) if self._kept else HopStore(self.source) as store:
-            if self.num_nodes <= FEW:
-                return list(map(found, store.blocks(FEW)))
-            return list(on_threads(found, store.blocks(block_rows(self.num_nodes, torch.get_num_threads()))))
+            return list(map(found, store.blocks(SCORED_AT_ONCE)))
 
     def _projected(self, rows: slice, columns: slice) -> NDArray[np.float32]:
         scaled = scale_rows(self._rows(rows), self.scale[rows])
@@ -128,14 +123,3 @@ class HopInputs:
         self, hops: NDArray[np.float32], lengths: NDArray[np.float32], degrees: NDArray[np.float32]
     ) -> HopBatch:
         return HopBatch.of(*(torch.from_numpy(part).to(self.device) for part in (hops, lengths, degrees)))
-
-
-def block_rows(num_rows: int, num_threads: int) -> int:
-    """Rows of a block such that every thread gets as many as the others.
-
-    Example:
-        >>> block_rows(2708, 2), block_rows(9000, 2)
-        (1354, 2250)
-    """
-    blocks = num_threads * math.ceil(num_rows / (num_threads * SCORED_AT_ONCE))
-    return math.ceil(num_rows / blocks)
