@@ -76,6 +76,10 @@ class Detector(ABC):
     def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
         """Learn from ``training``; keep what is learnt in attributes ending in ``_``; return the training curves."""
 
+    def _settle(self, training: TrainingSet, held_out: NDArray[np.int64]) -> None:
+        """Set what training nodes cannot tell, from held-out in-distribution nodes; most methods set nothing."""
+        return
+
     @abstractmethod
     def _score(self, graph: Graph) -> Scored:
         """Scores (higher = more OOD) and class probabilities of every node."""
@@ -155,6 +159,7 @@ class Detector(ABC):
         self.num_training_nodes_ = len(training.nodes)
         with reporting_to(on_progress):
             self.history_: History = self._fit(training, on_progress)
+            self._settle(training, held_out)
             on_progress(Progress("calibrate", 0, 1))
             self.calibration_scores_ = self.decision_function(graph)[held_out]
         self.calibration_degrees_ = graph.degrees[held_out]

@@ -177,6 +177,10 @@ class DeGEM(Detector):
         self.way_ = self._make_way()
         return self.way_.fit(training, on_progress)
 
+    def _settle(self, training: TrainingSet, held_out: NDArray[np.int64]) -> None:
+        if isinstance(self.way_, Staged):
+            self.way_.settle(training, held_out)
+
     def _score(self, graph: Graph) -> Scored:
         return self.way_.score(graph)
 

@@ -102,6 +102,15 @@ class Staged:
         return history
 
     @torch.no_grad()
+    def settle(self, training: TrainingSet, held_out: NDArray[np.int64]) -> None:
+        """How strange a node without neighbours is: the energies of training nodes are too low to tell."""
+        known, alone = self._fitted_on, self._alone(training.graph).cpu()
+        share = alone[training.nodes].float().mean().item()
+        if known is not None and share:
+            with_neighbours = torch.from_numpy(held_out)[~alone[held_out]]
+            self.module.set_alone(self._smoothed(known.energies, training.graph)[with_neighbours], share)
+
+    @torch.no_grad()
     def scores(self, graph: Graph) -> NDArray[np.float32]:
         """Scores, smoothed as far as the training labels were homophilic."""
         known, self._fitted_on = self._fitted_on, None
@@ -238,8 +247,8 @@ class Staged:
         train = pool.nodes[pool.train]
         (energies,) = self._passed(inputs, self.module.energies)
         self._fitted_on = Known(inputs.graph, energies)  # calibration asks for the same right after
-        energies = self._smoothed(replace_terms(energies, train, left_out), inputs.graph)
-        self.module.set_scale(energies[torch.from_numpy(train)], self._alone(inputs.graph)[train])
+        energies = self._smoothed(replace_terms(energies, train, left_out), inputs.graph)[torch.from_numpy(train)]
+        self.module.set_scale(energies)
 
     def _passed(self, inputs: HopInputs, *parts: Callable[[Latent], Tensor]) -> list[Tensor]:
         """What some parts of the model make of every node's latents, before smoothing."""

@@ -214,20 +214,29 @@ class StagedModel(nn.Module):
 
     def scores(self, energies: Tensor, alone: Tensor) -> Tensor:
         """The score of each node from its terms, and whether it is ``alone``, without neighbours."""
-        weights = self.weights.at(self.homophily.item())
-        scale = Scale(self.term_centre, self.term_width, self.term_low)
-        scores = combine(energies, scale, weights)
+        scores = combine(energies, self._scale, self._weights)
         if self.energy_alone.isfinite() and alone.any():
-            scores[alone] = combine(energies[alone], scale, weights * OWN) + self.energy_alone
+            scores[alone] = combine(energies[alone], self._scale, self._weights * OWN) + self.energy_alone
         return scores
 
-    def set_scale(self, energies: Tensor, alone: Tensor) -> None:
-        """Take the scale of the terms from in-distribution nodes, and how strange it is to be ``alone``."""
+    def set_scale(self, energies: Tensor) -> None:
+        """Take the scale of the terms from in-distribution nodes."""
         scale = Scale.of(energies)
         self.term_centre.copy_(scale.centre)
         self.term_width.copy_(scale.width)
         self.term_low.copy_(scale.low)
-        self.energy_alone.copy_(energy_alone(energies, alone, scale, self.weights.at(self.homophily.item())))
+
+    def set_alone(self, energies: Tensor, share: float) -> None:
+        """How strange it is to be alone, see :func:`~degem.detectors.degem.terms.energy_alone`."""
+        self.energy_alone.copy_(energy_alone(energies, share, self._scale, self._weights))
+
+    @property
+    def _scale(self) -> Scale:
+        return Scale(self.term_centre, self.term_width, self.term_low)
+
+    @property
+    def _weights(self) -> Tensor:
+        return self.weights.at(self.homophily.item())
 
 
 def projection_size(num_features: int, rank: int, num_random: int) -> tuple[int, int]:

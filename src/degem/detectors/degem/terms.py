@@ -120,26 +120,25 @@ def combine(energies: Tensor, scale: Scale, weights: Tensor) -> Tensor:
     return common @ weights.to(z.device)
 
 
-def energy_alone(energies: Tensor, alone: Tensor, scale: Scale, weights: Tensor) -> Tensor:
+def energy_alone(energies: Tensor, share: float, scale: Scale, weights: Tensor) -> Tensor:
     r"""What the terms of a neighbourhood add up to at a node that has none: it is as strange as it is rare.
 
     Where a share :math:`\pi` of in-distribution nodes has no neighbours, that is the quantile :math:`1 - \pi` of what
-    the others have. NaN where none or all are alone: what the terms say of an empty neighbourhood then stands.
+    others have. NaN where nobody is alone, or nobody else is known: what the terms say of no neighbours then stands.
 
     Arguments:
-        energies: The terms of in-distribution nodes, of shape (n, terms).
-        alone: Which of them have no neighbours, of shape (n,).
-        scale: What the terms are like on them.
+        energies: The terms of in-distribution nodes with neighbours that were not trained on, of shape (n, terms).
+        share: The share :math:`\pi` of training nodes without neighbours.
+        scale: What the terms are like on training nodes.
         weights: The weights of the terms.
 
     Example:
         >>> energies = torch.arange(101.0)[:, None].expand(101, len(TERMS))
         >>> scale, weights = Scale.of(energies), torch.ones(len(TERMS))
-        >>> few, many = (energy_alone(energies, torch.arange(101) < count, scale, weights) for count in (5, 50))
-        >>> bool(few > many)
+        >>> rare, common = (energy_alone(energies, share, scale, weights) for share in (0.05, 0.5))
+        >>> bool(rare > common)
         True
     """
-    if not alone.any() or alone.all():
+    if share == 0 or len(energies) == 0:
         return energies.new_tensor(torch.nan)
-    around = combine(energies[~alone], scale, weights * ~OWN.to(weights.device))
-    return torch.quantile(around, 1 - alone.to(around).mean())
+    return torch.quantile(combine(energies, scale, weights * ~OWN), 1 - share)
