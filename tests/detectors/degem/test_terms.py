@@ -87,5 +87,5 @@ def test_to_be_alone_is_as_strange_as_it_is_rare(share: float) -> None:
 
 def test_who_has_seen_none_or_nothing_else_cannot_say_how_strange_it_is() -> None:
     scale = Scale.of(known())
-    assert energy_alone(known(), 0.0, scale, only(LATENT)).isnan()
-    assert energy_alone(known()[:0], 0.1, scale, only(LATENT)).isnan()
+    assert energy_alone(known(), 0.0, scale, only(LATENT)).isinf()
+    assert energy_alone(known()[:0], 0.1, scale, only(LATENT)).isinf()

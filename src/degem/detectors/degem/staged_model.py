@@ -146,7 +146,7 @@ class StagedModel(nn.Module):
         self.register_buffer("term_centre", torch.zeros(len(TERMS)))
         self.register_buffer("term_width", torch.ones(len(TERMS)))
         self.register_buffer("term_low", torch.zeros(len(TERMS), NUM_LEVELS))
-        self.register_buffer("energy_alone", torch.tensor(torch.nan))
+        self.register_buffer("energy_alone", torch.tensor(torch.inf))
         self.register_buffer("hop_means", torch.zeros(hops[-1] + 1, components, num_features))
 
     @property

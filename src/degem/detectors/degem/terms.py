@@ -124,7 +124,7 @@ def energy_alone(energies: Tensor, share: float, scale: Scale, weights: Tensor) 
     r"""What the terms of a neighbourhood add up to at a node that has none: it is as strange as it is rare.
 
     Where a share :math:`\pi` of in-distribution nodes has no neighbours, that is the quantile :math:`1 - \pi` of what
-    others have. NaN where nobody is alone, or nobody else is known: what the terms say of no neighbours then stands.
+    others have. Infinite where nobody is alone, or nobody else known: what the terms say of no neighbours then stands.
 
     Arguments:
         energies: The terms of in-distribution nodes with neighbours that were not trained on, of shape (n, terms).
@@ -140,5 +140,5 @@ def energy_alone(energies: Tensor, share: float, scale: Scale, weights: Tensor) 
         True
     """
     if share == 0 or len(energies) == 0:
-        return energies.new_tensor(torch.nan)
+        return energies.new_tensor(torch.inf)
     return torch.quantile(combine(energies, scale, weights * ~OWN), 1 - share)
