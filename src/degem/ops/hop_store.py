@@ -208,7 +208,7 @@ class HopStore:
     def _write(self, source: HopSource) -> None:
         """Columns that are propagated together have a file of their own: it is then written from start to end.
 
-        A hop is written while the next one is made.
+        A hop is written while the next one is made. The file has no name: it lives as long as its map.
         """
         root = root_degrees(source.adjacency)
         for _, hops in itertools.groupby(source.walk(root), key=lambda found: found[1].start):

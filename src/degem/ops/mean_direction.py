@@ -50,7 +50,7 @@ class _MeanDirection(torch.autograd.Function):
         return slope * scale, (slope * hops).sum(dim=2, keepdim=True)
 
 
-@numba.njit(cache=True, fastmath=True, nogil=True)
+@numba.njit(cache=True, fastmath=True)
 def _forward(x: Any, scale: Any, mean: Any, inverse: Any) -> None:
     nodes, width = mean.shape
     for node in range(nodes):

@@ -93,7 +93,7 @@ class _UnitReLU(torch.autograd.Function):
 # the other's to give up, which takes far longer than a pass.
 
 
-@numba.njit(cache=True, fastmath=True, nogil=True)
+@numba.njit(cache=True, fastmath=True)
 def _forward(z: Any, scale: Any, bias: Any, kept: Any, gain: Any, out: Any) -> None:
     hops, nodes, dim = z.shape
     for node in range(nodes):

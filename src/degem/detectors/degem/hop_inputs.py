@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
@@ -19,7 +18,6 @@ from degem.ops.mapped import release
 BLOCK = 1 << 14
 SCORED_AT_ONCE = 1 << 12  # many enough for calls to be cheap, few enough for the cache
 KEPT_BYTES = 1 << 28
-Result = TypeVar("Result")
 
 
 class HopInputs:
@@ -98,17 +96,12 @@ class HopInputs:
             self.source.sample(nodes, permutation), self.lengths[permutation[nodes]], self.degrees[nodes]
         )
 
-    def each(self, function: Callable[[HopBatch], Result]) -> list[Result]:
-        """What a function without gradients makes of every node in order, some at a time."""
-
-        @torch.no_grad()
-        def found(block: tuple[int, NDArray[np.float32]]) -> Result:
-            start, hops = block
-            rows = slice(start, start + hops.shape[1])
-            return function(self._on_device(hops, self.lengths[rows], self.degrees[rows]))
-
+    def blocks(self) -> Iterator[HopBatch]:
+        """Every node in order, some at a time."""
         with contextlib.nullcontext(self._kept) if self._kept else HopStore(self.source) as store:
-            return list(map(found, store.blocks(SCORED_AT_ONCE)))
+            for start, hops in store.blocks(SCORED_AT_ONCE):
+                rows = slice(start, start + hops.shape[1])
+                yield self._on_device(hops, self.lengths[rows], self.degrees[rows])
 
     def _projected(self, rows: slice, columns: slice) -> NDArray[np.float32]:
         scaled = scale_rows(self._rows(rows), self.scale[rows])

@@ -132,7 +132,7 @@ class Staged:
     def embed(self, graph: Graph) -> NDArray[np.float32]:
         """Latents of every node."""
         self.module.eval()
-        return torch.cat(self._inputs(graph).each(lambda batch: self.module.encode(batch).latents.cpu())).numpy()
+        return torch.cat([self.module.encode(batch).latents.cpu() for batch in self._inputs(graph).blocks()]).numpy()
 
     @torch.no_grad()
     def embed_some(self, graph: Graph, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -253,12 +253,9 @@ class Staged:
     def _passed(self, inputs: HopInputs, *parts: Callable[[Latent], Tensor]) -> list[Tensor]:
         """What some parts of the model make of every node's latents, before smoothing."""
         self.module.eval()
-
-        def made(batch: HopBatch) -> list[Tensor]:
-            latent = self.module.encode(batch)
-            return [part(latent) for part in parts]
-
-        return [torch.cat(found) for found in zip(*inputs.each(made), strict=True)]
+        latents = (self.module.encode(batch) for batch in inputs.blocks())
+        made = [[part(latent) for part in parts] for latent in latents]
+        return [torch.cat(found) for found in zip(*made, strict=True)]
 
     def _combined(self, energies: Tensor, graph: Graph) -> NDArray[np.float32]:
         return self.module.scores(self._smoothed(energies, graph), self._alone(graph)).cpu().numpy()
