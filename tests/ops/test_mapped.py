@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from degem.ops.mapped import prefetch, release
+from degem.ops.mapped import release
 
 
 def resident_mib() -> float:
@@ -27,11 +27,3 @@ def test_private_changes_are_kept(tmp_path: Path) -> None:
     private[:] = 1
     release(private)
     assert (private == 1).all()
-
-
-def test_any_piece_can_be_asked_for(tmp_path: Path) -> None:
-    np.arange(40_000, dtype=np.float32).tofile(tmp_path / "map")
-    mapped = np.memmap(tmp_path / "map", dtype=np.float32, mode="r", shape=(4, 10_000))
-    for piece in (mapped, mapped[3, 9_999:], mapped[1, 5:3_000], mapped[2, 7:7]):
-        prefetch(piece)
-    assert mapped[3, -1] == 39_999

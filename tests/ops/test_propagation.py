@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from degem.ops.propagation import FEW_ENTRIES, hop_features, propagate
+from degem.ops.propagation import FEW_ENTRIES, MANY_VALUES, average, hop_features, propagate
 
 
 def random_adjacency(num_nodes: int, seed: int) -> sp.csr_array:
@@ -32,6 +32,17 @@ def test_hops_equal_the_dense_transcription(num_nodes: int, small: bool, beta: f
     for hop in range(4):
         np.testing.assert_allclose(hops[hop], expected, rtol=1e-4, atol=1e-5)
         expected = dense_operator(adjacency, beta) @ expected
+
+
+def test_values_beyond_the_caches_are_those_of_the_plain_product() -> None:
+    nodes, width = MANY_VALUES // 64 + 1, 64
+    ends = np.random.default_rng(0).integers(nodes, size=(2, 3 * nodes))
+    half = sp.coo_array((np.ones(3 * nodes, dtype=np.float32), ends), shape=(nodes, nodes))
+    adjacency = sp.csr_array(half + half.T)
+    adjacency.data[:] = 1
+    x = np.random.default_rng(1).random((nodes, width), dtype=np.float32)
+    expected = adjacency @ x / np.maximum(np.diff(adjacency.indptr), 1)[:, None]
+    np.testing.assert_allclose(average(adjacency, x, self_weight=0.0), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_isolated_nodes_and_empty_graphs() -> None:

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from types import TracebackType
-from typing import IO, Self
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 
-from degem.ops.mapped import default_budget, prefetch, release
+from degem.ops.mapped import default_budget
+from degem.ops.prefetch import LINE
 from degem.ops.propagation import average, root_degrees
+from degem.ops.scratch_file import ScratchFile
 from degem.training import Progress, report
 
-BLOCK, FEW = 1 << 16, 1 << 10
+BLOCK = 1 << 16
 LITTLE = 1 << 26  # bytes that fit any machine: it is not asked
-LINE = 16  # numbers that the processor takes from memory at once
 
 
 @dataclass(frozen=True)
@@ -154,11 +153,11 @@ class HopSource:
 class HopStore:
     """The wanted hop features of every node, of shape (hops, n, r): in memory, or in a file beyond the budget.
 
-    Both homes hold the same bits. The file has no name: it is gone when the store is closed or the process ends, in
-    whatever way. It lies in the folder for temporary files, which the environment variable ``TMPDIR`` chooses.
+    Both homes hold the same bits.
 
     Arguments:
         source: What is propagated.
+        sampled: Nodes whose hop features are also wanted by themselves, as ``sample`` of shape (hops, k, r).
 
     Example:
         >>> pair = sp.csr_array(np.array([[0, 1], [1, 0]], dtype=np.float32))
@@ -169,66 +168,74 @@ class HopStore:
         ([array([1., 1., 0.], dtype=float32), array([0., 0., 1.], dtype=float32)], False)
     """
 
-    def __init__(self, source: HopSource) -> None:
+    def __init__(self, source: HopSource, sampled: NDArray[np.int64] | None = None) -> None:
         self.shape = (len(source.hops), source.num_nodes, source.width)
         self.on_disk = not source.fits(4 * math.prod(self.shape))
-        self._parts: list[NDArray[np.float32]] = []  # side by side, each of shape (hops, n, some columns)
+        nodes = np.empty(0, dtype=np.int64) if sampled is None else sampled
+        self.sample = np.empty((self.shape[0], len(nodes), source.width), dtype=np.float32)
+        self._whole = np.empty((0, 0, 0), dtype=np.float32)
+        self._files: list[tuple[slice, ScratchFile]] = []  # some columns each, of shape (hops, n, columns)
+        root = root_degrees(source.adjacency)
         if self.on_disk:
-            self._write(source)
+            self._write(source, root, nodes)
         else:
-            self._parts.append(np.empty(self.shape, dtype=np.float32))
-            root = root_degrees(source.adjacency)
-            for _ in source.walk(root, into=self._parts[0]):
+            self._whole = np.empty(self.shape, dtype=np.float32)
+            for _ in source.walk(root, into=self._whole):
                 pass
-            torch.from_numpy(self._parts[0]).mul_(torch.from_numpy(root))  # on every thread
-
-    def rows(self, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Hop features of some nodes, of shape (hops, len(nodes), r)."""
-        found = np.empty((self.shape[0], len(nodes), self.shape[2]), dtype=np.float32)
-        for some in _spans(len(nodes), FEW):  # each row of a file brings its neighbourhood of pages into memory
-            found[:, some] = self._joined(nodes[some])
-        return found
+            torch.from_numpy(self._whole).mul_(torch.from_numpy(root))  # on every thread
+            np.take(self._whole, nodes, axis=1, out=self.sample, mode="clip")
 
     def blocks(self, block_rows: int = BLOCK) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """Every node's hop features in order: pairs of the first node and an array of shape (hops, block, r).
 
-        From memory the array is a view.
+        From memory the array is a view; from files the next one is read while this one is worked on.
         """
-        for rows in _spans(self.shape[1], block_rows):
-            for part in self._parts if self.on_disk else ():
-                for hop in part:
-                    prefetch(hop[rows.stop : rows.stop + block_rows])
-            yield rows.start, self._joined(rows)
+        spans = list(_spans(self.shape[1], block_rows))
+        for rows, block in zip(spans, self._read_ahead(spans) if self.on_disk else map(self._view, spans), strict=True):
+            yield rows.start, block
             report(Progress("score", rows.stop, self.shape[1], rows=rows.stop))
 
     def close(self) -> None:
         """Free the memory or the disk."""
-        self._parts.clear()
+        self._whole = self._whole[:0]
+        while self._files:
+            self._files.pop()[1].close()
 
-    def _write(self, source: HopSource) -> None:
+    def _write(self, source: HopSource, root: NDArray[np.float32], nodes: NDArray[np.int64]) -> None:
         """Columns that are propagated together have a file of their own: it is then written from start to end.
 
-        A hop is written while the next one is made. The file has no name: it lives as long as its map.
+        A hop is written while the next one is made.
         """
-        root = root_degrees(source.adjacency)
-        for _, hops in itertools.groupby(source.walk(root), key=lambda found: found[1].start):
-            with tempfile.TemporaryFile(prefix="degem-hops-") as file, ThreadPoolExecutor(1) as writer:
-                writing: list[Future[None]] = []
-                for hop, _, values in hops:
-                    _finish(writing)  # the next hop takes the place of the one before
-                    if hop in source.hops:
-                        writing.append(writer.submit(_append, file, values, root))
-                _finish(writing)
-                shape = (*self.shape[:2], values.shape[1])
-                self._parts.append(np.memmap(file, dtype=np.float32, mode="r", shape=shape))
+        with ThreadPoolExecutor(1) as writer:
+            writing: list[Future[None]] = []
+            for hop, columns, values in source.walk(root):
+                _finish(writing)  # the next hop takes the place of the one before
+                if hop in source.hops:
+                    if hop == source.hops[0]:
+                        self._files.append((columns, ScratchFile()))
+                    self.sample[source.hops.index(hop), :, columns] = values[nodes] * root[nodes]
+                    writing.append(writer.submit(_append, self._files[-1][1], values, root))
+                if hop == source.hops[-1]:
+                    _finish(writing)
+                    self._files[-1][1].finish()
 
-    def _joined(self, rows: NDArray[np.int64] | slice) -> NDArray[np.float32]:
-        if not self.on_disk:
-            return self._parts[0][:, rows]
-        joined = np.concatenate([part[:, rows] for part in self._parts], axis=2)
-        for part in self._parts:
-            release(part)
-        return joined
+    def _view(self, rows: slice) -> NDArray[np.float32]:
+        return self._whole[:, rows]
+
+    def _read_ahead(self, spans: Sequence[slice]) -> Iterator[NDArray[np.float32]]:
+        with ThreadPoolExecutor(1) as reader:
+            coming = reader.submit(self._read, spans[0])
+            for after in spans[1:]:
+                block, coming = coming.result(), reader.submit(self._read, after)
+                yield block
+            yield coming.result()
+
+    def _read(self, rows: slice) -> NDArray[np.float32]:
+        block = np.empty((self.shape[0], rows.stop - rows.start, self.shape[2]), dtype=np.float32)
+        for columns, file in self._files:
+            for hop, found in enumerate(block):
+                file.read((hop * self.shape[1] + rows.start) * (columns.stop - columns.start), found[:, columns])
+        return block
 
     def __enter__(self) -> Self:
         return self
@@ -239,10 +246,10 @@ class HopStore:
         self.close()
 
 
-def _append(file: IO[bytes], values: NDArray[np.float32], root: NDArray[np.float32]) -> None:
+def _append(file: ScratchFile, values: NDArray[np.float32], root: NDArray[np.float32]) -> None:
     """Write values times the roots, some rows at a time."""
     for rows in _spans(len(values), BLOCK):
-        (values[rows] * root[rows]).tofile(file)
+        file.append(values[rows] * root[rows])
 
 
 def _finish(writing: list[Future[None]]) -> None:

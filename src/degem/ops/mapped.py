@@ -26,19 +26,6 @@ def release(array: Any) -> None:
         base.madvise(mmap.MADV_DONTNEED)
 
 
-def prefetch(array: NDArray[Any]) -> None:
-    """Ask for the pages of a contiguous piece of a file-backed memory map, so that the disk reads while others work.
-
-    Example:
-        >>> prefetch(np.ones(3))
-    """
-    base = _shared_map(array)
-    if base is not None and array.size and hasattr(mmap, "MADV_WILLNEED"):
-        place = array.ctypes.data - np.frombuffer(base, dtype=np.uint8).ctypes.data
-        start = place - place % mmap.PAGESIZE
-        base.madvise(mmap.MADV_WILLNEED, start, place + array.nbytes - start)
-
-
 def is_mapped(array: NDArray[Any]) -> bool:
     """Whether an array is a memory map that :func:`release` lets go of.
 

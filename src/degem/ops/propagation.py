@@ -10,9 +10,12 @@ import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 
+from degem.ops.prefetch import LINE, prefetch
+
 MAX_THREADS: int = vars(numba.config)["NUMBA_NUM_THREADS"]
 FEW_ENTRIES = 1 << 12  # of an adjacency: handing its rows out to threads takes longer than the hop
 PART = 64  # rows of a task
+MANY_VALUES, AHEAD = 1 << 23, 8  # beyond the caches, neighbours' values are asked for so many neighbours ahead
 
 
 def propagate(
@@ -190,10 +193,12 @@ def _hop_rows(
 ) -> None:
     # Four neighbours at a time, the odd ones first: a row of the result is loaded and stored a quarter as often.
     self_weight, weight, width = np.float32(self_weight), np.float32(weight), x.shape[1]
+    known = len(indices) if x.size > MANY_VALUES else 0
     for row in range(first, last):
         entry, end = indptr[row], indptr[row + 1]
         own = weight * scale[row] if len(scale) else weight / np.float32(max(end - entry, 1))
         odd = (end - entry) % 4
+        _ask(indices, x, entry + AHEAD, min(entry + AHEAD + odd, known))
         if odd == 0:
             for c in range(width):
                 out[row, c] = self_weight * x[row, c]
@@ -213,10 +218,18 @@ def _hop_rows(
             for c in range(width):
                 out[row, c] = (self_weight * x[row, c] + p * x[i, c]) + (q * x[j, c] + u * x[k, c])
         for four in range(entry + odd, end, 4):
+            _ask(indices, x, four + AHEAD, min(four + AHEAD + 4, known))
             i, j, k, m = indices[four], indices[four + 1], indices[four + 2], indices[four + 3]
             p, q, u, v = _times(own, scale, i), _times(own, scale, j), _times(own, scale, k), _times(own, scale, m)
             for c in range(width):
                 out[row, c] += (p * x[i, c] + q * x[j, c]) + (u * x[k, c] + v * x[m, c])
+
+
+@numba.njit(cache=True)
+def _ask(indices: Any, x: Any, first: Any, last: Any) -> None:
+    for entry in range(first, last):
+        for c in range(0, x.shape[1], LINE):
+            prefetch(x, indices[entry], c)
 
 
 @numba.njit(cache=True)

@@ -75,9 +75,10 @@ class HopInputs:
         """The number of nodes n."""
         return self.graph.num_nodes
 
-    def keep(self) -> None:
-        """Propagate now and keep every hop, in memory or on disk, for whatever is asked for later."""
-        self._kept = HopStore(self.source)
+    def keep(self, nodes: NDArray[np.int64]) -> HopBatch:
+        """Propagate now, keep every hop in memory or on disk for :meth:`blocks`, and return some nodes."""
+        self._kept = HopStore(self.source, nodes)
+        return self._on_device(self._kept.sample, self.lengths[nodes], self.degrees[nodes])
 
     def close(self) -> None:
         """Free what was kept."""
@@ -87,8 +88,7 @@ class HopInputs:
 
     def batch(self, nodes: NDArray[np.int64]) -> HopBatch:
         """Some nodes as the model sees them."""
-        hops = self.source.sample(nodes) if self._kept is None else self._kept.rows(nodes)
-        return self._on_device(hops, self.lengths[nodes], self.degrees[nodes])
+        return self._on_device(self.source.sample(nodes), self.lengths[nodes], self.degrees[nodes])
 
     def corrupted(self, nodes: NDArray[np.int64], permutation: NDArray[np.int64]) -> HopBatch:
         """The same nodes where every node has the features of another: Deep Graph Infomax's negatives."""

@@ -89,7 +89,6 @@ class Staged:
         projection = fit_projection(some, rank, num_random, seed=settings.seed, wanted=wanted)
         model.projection.copy_(torch.from_numpy(projection))
         inputs = self._inputs(graph)
-        inputs.keep()
         pool = draw_pool(inputs, training.nodes, graph.labels, np.random.default_rng(settings.seed))
         model.eval()
         with torch.no_grad():

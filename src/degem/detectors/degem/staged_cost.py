@@ -16,8 +16,9 @@ from degem.detectors.degem.staged_model import projection_size
 from degem.detectors.degem.staged_trainer import MAX_CORRUPTIONS, MAX_POOL
 from degem.detectors.degem.terms import TERMS
 from degem.graph import Graph
-from degem.ops.hop_store import LINE, HopSource
+from degem.ops.hop_store import HopSource
 from degem.ops.mapped import is_mapped
+from degem.ops.prefetch import LINE
 
 if TYPE_CHECKING:
     from degem.detectors.degem.detector import DeGEM
