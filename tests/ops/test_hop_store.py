@@ -10,7 +10,7 @@ import pytest
 from degem import Graph
 from degem.ops import hop_store
 from degem.ops.hop_store import HopSource, HopStore
-from degem.ops.propagation import hop_features
+from degem.ops.propagation import hop_features, root_degrees
 from degem.training import Progress, reporting_to
 
 HOPS = (0, 1, 4)
@@ -31,7 +31,8 @@ def source_of(graph: Graph, budget_bytes: float) -> HopSource:
 
 
 def expected_hops(graph: Graph, order: np.ndarray | slice = slice(None)) -> np.ndarray:
-    return hop_features(graph.adjacency, np.asarray(graph.features)[order], 4, self_weight=0.5)[list(HOPS)]
+    hops = hop_features(graph.adjacency, np.asarray(graph.features)[order], 4, self_weight=0.5)[list(HOPS)]
+    return hops / root_degrees(graph.adjacency)
 
 
 @pytest.mark.parametrize("budget", BUDGETS.values(), ids=BUDGETS)

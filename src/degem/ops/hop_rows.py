@@ -46,7 +46,7 @@ def hop_rows(
         tuple(range(num_hops + 1)),
         self_weight,
     )
-    return list(source.sample(nodes))
+    return list(source.sample(nodes) * root_degrees(adjacency)[nodes])
 
 
 def class_hop_means(

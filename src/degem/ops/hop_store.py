@@ -11,7 +11,6 @@ from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 from numpy.typing import NDArray
 
 from degem.ops.mapped import default_budget
@@ -27,6 +26,9 @@ LITTLE = 1 << 26  # bytes that fit any machine: it is not asked
 @dataclass(frozen=True)
 class HopSource:
     r"""What is propagated over which graph, and which hops of it are wanted.
+
+    They come as :math:`D^{-1/2} X^{(\ell)}`, as they are made: who wants :math:`X^{(\ell)}` multiplies by
+    :func:`~degem.ops.propagation.root_degrees`, who wants where a row points need not.
 
     Arguments:
         adjacency: The adjacency :math:`A`.
@@ -74,27 +76,21 @@ class HopSource:
         return (self.memory_budget is None and num_bytes <= LITTLE) or num_bytes <= self.budget_bytes
 
     def sample(self, nodes: NDArray[np.int64], permutation: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
-        """Hop features of some nodes, of shape (hops, len(nodes), r).
+        """Hop features of some nodes over the roots of their degrees, of shape (hops, len(nodes), r).
 
         Arguments:
             nodes: The nodes.
             permutation: If given, the rows of :math:`X^{(0)}` are reordered by it first: a corrupted graph.
         """
         found = np.empty((len(self.hops), len(nodes), self.width), dtype=np.float32)
-        root = root_degrees(self.adjacency)
-        for hop, columns, values in self.walk(root, permutation):
+        for hop, columns, values in self.walk(permutation):
             if hop in self.hops:
                 place = self.hops.index(hop)
                 np.take(values, nodes, axis=0, out=found[place, :, columns], mode="clip")  # else it makes a copy
-        torch.from_numpy(found).mul_(torch.from_numpy(root[nodes]))  # on every thread
         return found
 
     def walk(
-        self,
-        root: NDArray[np.float32],
-        permutation: NDArray[np.int64] | None = None,
-        *,
-        into: NDArray[np.float32] | None = None,
+        self, permutation: NDArray[np.int64] | None = None, *, into: NDArray[np.float32] | None = None
     ) -> Iterator[tuple[int, slice, NDArray[np.float32]]]:
         r"""Every hop, wanted or not, as many columns at a time as the budget allows: hop, columns, their values.
 
@@ -102,12 +98,12 @@ class HopSource:
         made, and overwritten by the one after it.
 
         Arguments:
-            root: The roots of the degrees, see :func:`~degem.ops.propagation.root_degrees`.
             permutation: See :meth:`sample`.
             into: An array in memory of shape (hops, n, r), where all columns of the wanted hops are written and stay.
         """
         parts = list(_spans(self.width, self.columns_at_once if into is None else self.width))
         homes = {} if into is None else dict(zip(self.hops, into, strict=True))
+        root = root_degrees(self.adjacency)
         for index, columns in enumerate(parts):
             for hop, values in self._walk_columns(columns, root, permutation, homes):
                 done, total = index * self.hops[-1] + hop, len(parts) * self.hops[-1]
@@ -151,9 +147,9 @@ class HopSource:
 
 
 class HopStore:
-    """The wanted hop features of every node, of shape (hops, n, r): in memory, or in a file beyond the budget.
+    """The wanted hop features of every node, of shape (hops, n, r): in memory, or in files beyond the budget.
 
-    Both homes hold the same bits.
+    Both homes hold the same bits, over the roots of degrees as in :class:`HopSource`.
 
     Arguments:
         source: What is propagated.
@@ -175,14 +171,12 @@ class HopStore:
         self.sample = np.empty((self.shape[0], len(nodes), source.width), dtype=np.float32)
         self._whole = np.empty((0, 0, 0), dtype=np.float32)
         self._files: list[tuple[slice, ScratchFile]] = []  # some columns each, of shape (hops, n, columns)
-        root = root_degrees(source.adjacency)
         if self.on_disk:
-            self._write(source, root, nodes)
+            self._write(source, nodes)
         else:
             self._whole = np.empty(self.shape, dtype=np.float32)
-            for _ in source.walk(root, into=self._whole):
+            for _ in source.walk(into=self._whole):
                 pass
-            torch.from_numpy(self._whole).mul_(torch.from_numpy(root))  # on every thread
             np.take(self._whole, nodes, axis=1, out=self.sample, mode="clip")
 
     def blocks(self, block_rows: int = BLOCK) -> Iterator[tuple[int, NDArray[np.float32]]]:
@@ -201,20 +195,20 @@ class HopStore:
         while self._files:
             self._files.pop()[1].close()
 
-    def _write(self, source: HopSource, root: NDArray[np.float32], nodes: NDArray[np.int64]) -> None:
+    def _write(self, source: HopSource, nodes: NDArray[np.int64]) -> None:
         """Columns that are propagated together have a file of their own: it is then written from start to end.
 
         A hop is written while the next one is made.
         """
         with ThreadPoolExecutor(1) as writer:
             writing: list[Future[None]] = []
-            for hop, columns, values in source.walk(root):
+            for hop, columns, values in source.walk():
                 _finish(writing)  # the next hop takes the place of the one before
                 if hop in source.hops:
                     if hop == source.hops[0]:
                         self._files.append((columns, ScratchFile()))
-                    self.sample[source.hops.index(hop), :, columns] = values[nodes] * root[nodes]
-                    writing.append(writer.submit(_append, self._files[-1][1], values, root))
+                    self.sample[source.hops.index(hop), :, columns] = values[nodes]
+                    writing.append(writer.submit(self._files[-1][1].append, values))
                 if hop == source.hops[-1]:
                     _finish(writing)
                     self._files[-1][1].finish()
@@ -244,12 +238,6 @@ class HopStore:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _append(file: ScratchFile, values: NDArray[np.float32], root: NDArray[np.float32]) -> None:
-    """Write values times the roots, some rows at a time."""
-    for rows in _spans(len(values), BLOCK):
-        file.append(values[rows] * root[rows])
 
 
 def _finish(writing: list[Future[None]]) -> None:

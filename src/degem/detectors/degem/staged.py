@@ -150,7 +150,8 @@ class Staged:
         self.module.eval()
         projected = torch.stack([hops[hop] @ self.module.projection for hop in self.module.hops])
         degree = torch.expm1(self.module.length_mean[0]).expand(len(hops[0]))
-        latent = self.module.encode(HopBatch.of(projected, hops[0].norm(dim=1), degree))
+        seen = projected / degree.clamp_min(1).sqrt()[:, None]
+        latent = self.module.encode(HopBatch.of(seen, hops[0].norm(dim=1), degree))
         return self.module.scores(self.module.energies(latent), torch.zeros_like(degree, dtype=torch.bool))
 
     def hop_reference(self) -> list[Tensor]:

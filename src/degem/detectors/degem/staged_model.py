@@ -29,7 +29,7 @@ class HopBatch:
     """What the model sees of some nodes.
 
     Arguments:
-        hops: Projected hop features, of shape (hops, n, r + q).
+        hops: Projected hop features, each node's over the root of its degree, of shape (hops, n, r + q).
         shrinkage: What makes directions of them, 1 / length, of shape (hops, n, 1).
         log_lengths: Log-degree, log-length of the node's own features and of each hop, of shape (n, hops + 2).
     """
@@ -40,10 +40,10 @@ class HopBatch:
 
     @classmethod
     def of(cls, hops: Tensor, length: Tensor, degree: Tensor) -> HopBatch:
-        """A batch from projected hop features, lengths of nodes' own features before projection, and degrees."""
+        """A batch from what it sees, lengths of nodes' own features before projection, and degrees."""
         lengths = hops.norm(dim=2)
         own = torch.stack([torch.log1p(degree), torch.log(length + LENGTH_FLOOR)])
-        log_lengths = torch.cat([own, torch.log(lengths + HOP_LENGTH_FLOOR)]).T
+        log_lengths = torch.cat([own, torch.log(lengths * degree.clamp_min(1).sqrt() + HOP_LENGTH_FLOOR)]).T
         return cls(hops, 1 / (lengths[:, :, None] + 1e-8), log_lengths)
 
     def directions(self, hop: int, width: int | None = None) -> Tensor:
