@@ -1,6 +1,7 @@
 import csv
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,19 @@ def test_run_show_and_docs_from_end_to_end(here: Path) -> None:
     page = here / "docs" / "results.md"
     assert runner.invoke(app, ["bench", "docs", str(here / "out"), "--out", str(page)]).exit_code == 0
     assert page.read_text().startswith("# Results")
+
+
+def test_rows_that_failed_are_kept_and_told_by_the_exit_code(here: Path, data_dir: Path) -> None:
+    broken = shutil.copytree(data_dir / "WebKB", here / "data" / "WebKB").parent
+    for path in broken.rglob("*.txt"):
+        path.chmod(0o644)
+        path.write_text("damaged")
+    command = ["bench", "run", "main", "--methods", "degree", "--datasets", "cornell", "--seeds", "11,"]
+    done = runner.invoke(app, [*command, "--data-dir", str(broken), "--out", str(here / "out"), "--workers", "1"])
+    assert "3 of them failed" in done.output
+    assert done.exit_code == 1
+    with (here / "out" / "results.csv").open() as file:
+        assert all(row["error"] for row in csv.DictReader(file))
 
 
 @pytest.mark.parametrize(

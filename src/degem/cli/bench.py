@@ -66,7 +66,7 @@ def run_command(
     data_dir: Annotated[Path | None, typer.Option(help="Raw datasets.", show_default="$DEGEM_DATA")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes.", show_default="one a core")] = None,
 ) -> None:
-    """Run a table; each result is appended to DIR/results.csv as it finishes.
+    """Run a table; each result is appended to DIR/results.csv as it finishes. Exits with 1 if a row failed.
 
     Example: degem bench run main --methods degem,msp --datasets cora --seeds 3 --out results
     """
@@ -107,6 +107,8 @@ def run_command(
     typer.echo(
         f"{len(status.rows)} rows added to {out}, {failures} of them failed; {status.skipped} were there already"
     )
+    if failures:
+        raise typer.Exit(1)
 
 
 @app.command()
