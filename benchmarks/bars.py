@@ -13,6 +13,7 @@ import speed
 OF_THE_PAPER = ("cora", "chameleon", "actor")
 IN_FULL = "transcription"  # the baseline's name where all of its epochs were run
 NOT_MEASURED = "not measured"
+NOISE = 2.776  # Student's t at 5 %, both sides, for the differences of five seeds
 
 
 @dataclass(frozen=True)
@@ -64,15 +65,16 @@ class Bar:
         return "; ".join([verdict, *doubts])
 
 
-def table(speeds: pd.DataFrame, rivals: pd.DataFrame, sizes: pd.DataFrame) -> str:
+def table(speeds: pd.DataFrame, rivals: pd.DataFrame, batches: pd.DataFrame, sizes: pd.DataFrame) -> str:
     """Every bar as a Markdown table.
 
     Arguments:
         speeds: The rows of ``speed.csv``.
         rivals: The rows of ``fit-times.csv``.
+        batches: The rows of ``batches.csv``.
         sizes: The rows of ``scale.csv``.
     """
-    found = [*_fits(speeds, rivals), *_parts(speeds), *_sizes(sizes), *_growth(sizes)]
+    found = [*_fits(speeds, rivals), *_parts(speeds), _agreement(batches), *_sizes(sizes), *_growth(sizes)]
     rows = [{"bar": bar.what, "held to": bar.held_to, "measured": bar.figure, "met": bar.met} for bar in found]
     return measure.markdown_table(pd.DataFrame(rows)).rstrip()
 
@@ -130,6 +132,18 @@ def _parts(speeds: pd.DataFrame) -> list[Bar]:
             _values(scores, "seconds", ["dataset"], over="baseline_seconds"),
         ),
     ]
+
+
+def _agreement(batches: pd.DataFrame) -> Bar:
+    """Differences in their standard errors; two that are equal on every seed have neither."""
+    apart = batches.assign(apart=batches["difference"].abs()) if len(batches) else batches
+    return Bar(
+        "AUROC of mini-batches and of the whole graph, apart in standard errors",
+        NOISE,
+        _values(_where(apart, seeds=5), "apart", ["dataset", "shift"], over="standard_error"),
+        unit="",
+        needed=speed.DATASETS,
+    )
 
 
 def _sizes(sizes: pd.DataFrame) -> list[Bar]:
@@ -193,7 +207,7 @@ def _values(
     found = {}
     for row in rows.to_dict("records"):
         value = float(row[name])
-        value = value / float(row[over]) if over else value - float(row[minus]) if minus else value
+        value = value and value / float(row[over]) if over else value - float(row[minus]) if minus else value
         if not math.isnan(value):
             found[" ".join(str(row[column]) for column in place)] = value
     return found

@@ -93,7 +93,8 @@ propagation is.
 
 Hop features of all nodes take 4 · {kept} · {width} bytes a node. Beyond the memory budget (`memory_budget`, by default
 {budget_share:.0%} of what is free) they go to nameless files in the folder for temporary files, which are gone when the
-process ends, in whatever way; and fewer columns are propagated at a time. Both give the same bits.
+process ends, in whatever way; and fewer columns are propagated at a time. Both give the same bits. The files go past
+the system's cache: memory that a virtual machine has to ask its host for is filled at a sixth of the disk's speed.
 `degem fit GRAPH --dry-run` tells memory, disk and time beforehand. A fit of more than {every:.0f} seconds keeps its
 state in `MODEL.checkpoint`, or where `--checkpoint` says, in at most {share:.0%} of its time: after an interruption
 `degem fit GRAPH --out MODEL --resume` trains on from there and ends with the same model.
@@ -125,7 +126,7 @@ def page(sizes: pd.DataFrame, rows: list[Row]) -> str:
     settings = DeGEM()
     return TEXT.format(
         machine=machine_line(pd.concat([speed, sizes])),
-        bars=bars.table(speed, rivals, sizes),
+        bars=bars.table(speed, rivals, batches, sizes),
         fits=table(
             fits,
             "dataset shift seconds baseline_seconds speedup peak_mib baseline_peak_mib auroc baseline_auroc baseline",
