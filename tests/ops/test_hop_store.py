@@ -2,6 +2,7 @@
 
 import dataclasses
 import tempfile
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -63,6 +64,14 @@ def test_an_interrupted_run_leaves_no_file(small_graph: Graph, tmp_path: Path, m
     with pytest.raises(KeyboardInterrupt), HopStore(source_of(small_graph, 1)):
         raise KeyboardInterrupt
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_closed_store_holds_no_memory(small_graph: Graph) -> None:
+    with HopStore(source_of(small_graph, ALL)) as store:
+        (_, block), *_ = store.blocks(120)
+        whole = weakref.ref(block.base)
+    del block
+    assert whole() is None
 
 
 def test_every_hop_and_every_block_is_reported(small_graph: Graph) -> None:

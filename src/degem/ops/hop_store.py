@@ -21,6 +21,7 @@ from degem.training import Progress, report
 
 BLOCK = 1 << 16
 LITTLE = 1 << 26  # bytes that fit any machine: it is not asked
+NOTHING = np.empty((0, 0, 0), dtype=np.float32)
 
 
 @dataclass(frozen=True)
@@ -169,7 +170,7 @@ class HopStore:
         self.on_disk = not source.fits(4 * math.prod(self.shape))
         nodes = np.empty(0, dtype=np.int64) if sampled is None else sampled
         self.sample = np.empty((self.shape[0], len(nodes), source.width), dtype=np.float32)
-        self._whole = np.empty((0, 0, 0), dtype=np.float32)
+        self._whole = NOTHING
         self._files: list[tuple[slice, ScratchFile]] = []  # some columns each, of shape (hops, n, columns)
         if self.on_disk:
             self._write(source, nodes)
@@ -191,7 +192,7 @@ class HopStore:
 
     def close(self) -> None:
         """Free the memory or the disk."""
-        self._whole = self._whole[:0]
+        self._whole = NOTHING
         while self._files:
             self._files.pop()[1].close()
 
