@@ -207,7 +207,10 @@ def _values(
     found = {}
     for row in rows.to_dict("records"):
         value = float(row[name])
-        value = value and value / float(row[over]) if over else value - float(row[minus]) if minus else value
+        if over and value:  # nothing is nothing over anything
+            value /= float(row[over])
+        elif minus:
+            value -= float(row[minus])
         if not math.isnan(value):
             found[" ".join(str(row[column]) for column in place)] = value
     return found

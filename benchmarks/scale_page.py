@@ -94,7 +94,7 @@ propagation is.
 Hop features of all nodes take 4 · {kept} · {width} bytes a node. Beyond the memory budget (`memory_budget`, by default
 {budget_share:.0%} of what is free) they go to nameless files in the folder for temporary files, which are gone when the
 process ends, in whatever way; and fewer columns are propagated at a time. Both give the same bits. The files go past
-the system's cache: memory that a virtual machine has to ask its host for is filled at a sixth of the disk's speed.
+the system's cache: memory that a virtual machine has to ask its host for can be slower to fill than the disk.
 `degem fit GRAPH --dry-run` tells memory, disk and time beforehand. A fit of more than {every:.0f} seconds keeps its
 state in `MODEL.checkpoint`, or where `--checkpoint` says, in at most {share:.0%} of its time: after an interruption
 `degem fit GRAPH --out MODEL --resume` trains on from there and ends with the same model.

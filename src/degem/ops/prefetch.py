@@ -27,12 +27,12 @@ def _prefetch(_: Any, x: Any, row: Any, column: Any) -> tuple[Any, Callable[...,
     """Start to load the line of ``x[row, column]`` into the caches, and go on; nothing is read, nothing is checked."""
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-        kind, *index_kinds = signature.args
-        array = context.make_array(kind)(context, builder, values[0])
+        array_kind, *index_kinds = signature.args
+        array = context.make_array(array_kind)(context, builder, values[0])
         place = [
             context.cast(builder, value, kind, types.intp) for value, kind in zip(values[1:], index_kinds, strict=True)
         ]
-        pointer = cgutils.get_item_pointer(context, builder, kind, array, place, wraparound=False)
+        pointer = cgutils.get_item_pointer(context, builder, array_kind, array, place, wraparound=False)
         pointer, word = builder.bitcast(pointer, ir.IntType(8).as_pointer()), ir.IntType(32)
         takes = ir.FunctionType(ir.VoidType(), [pointer.type, word, word, word])
         function = builder.module.declare_intrinsic("llvm.prefetch", [pointer.type], takes)

@@ -22,7 +22,7 @@ class ScratchFile:
 
     It lies in the folder for temporary files, which the environment variable ``TMPDIR`` chooses. Where the system
     allows it, its content goes past the system's cache: that would be filled with what is too large for memory, and
-    on a virtual machine whose host takes idle memory back, filling it takes six times as long as writing to disk.
+    on a virtual machine whose host takes idle memory back, filling it takes longer than writing to disk.
 
     Example:
         >>> file = ScratchFile()
