@@ -3,6 +3,7 @@
     python benchmarks/speed.py                                  # every dataset, the transcription runs whole
     python benchmarks/speed.py --datasets cora --json           # rows as JSON on stdout
     python benchmarks/speed.py --datasets cora --epochs 20      # 20 epochs of the transcription, scaled up to 200
+    python benchmarks/speed.py --what sample,propagate,score    # without the fits: a minute
 
 ``fit`` is DeGEM at its defaults against the transcription of the paper's Algorithm 1 (``transcription.py``), one row a
 shift; ``sample`` is the Langevin sampler against the same chains through autograd; ``propagate`` is one hop against the
@@ -14,6 +15,7 @@ loads libraries and compiled kernels; ``peak_mib`` is by how much resident memor
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import statistics
 import sys
@@ -41,6 +43,7 @@ from degem.shifts.scenarios import kind_of, shifts_of
 DATASETS = ("cora", "chameleon", "actor", "amazon-photo", "cornell", "twitch")
 RIVALS = ("msp", "gnnsafe")
 EPOCHS = 200
+WHAT = ("fit", "sample", "propagate", "score")
 REPEATS = 3
 WIDTH = 128
 Row = dict[str, Any]
@@ -49,6 +52,7 @@ Row = dict[str, Any]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--datasets", default=",".join(DATASETS), help="names, separated by commas")
+    parser.add_argument("--what", default=",".join(WHAT), help="what to measure, separated by commas")
     parser.add_argument("--json", action="store_true", help="print the rows as JSON")
     parser.add_argument(
         "--epochs",
@@ -58,15 +62,19 @@ def main() -> None:
     )
     parser.add_argument("--no-write", action="store_true", help="leave benchmarks/results as it is")
     options = parser.parse_args()
+    wanted = options.what.split(",")
+    if not set(wanted) <= set(WHAT):
+        parser.error(f"--what may name {', '.join(WHAT)}, got {options.what}")
     rows: list[Row] = []
     rivals: list[Row] = []
-    for dataset in options.datasets.split(","):
-        new = measured_rows(dataset, options.epochs)
-        beside = rival_rows(dataset, [row for row in new if row["what"] == "fit"])
-        if not options.no_write:  # after each dataset: a run that is broken off keeps what it measured
-            measure.write(new, "speed", key=["dataset"])
-            measure.write(beside, "fit-times", key=["dataset"])
+    for dataset, what in itertools.product(options.datasets.split(","), wanted):
+        new = fit_rows(dataset, options.epochs) if what == "fit" else [measure.in_child(PARTS[what], dataset)]
+        beside = rival_rows(dataset, new) if what == "fit" else []
         rows, rivals = rows + new, rivals + beside
+        if not options.no_write:  # one after the other: a run that is broken off keeps what it measured
+            measure.write(new, "speed", key=["dataset", "what"])
+            if beside:
+                measure.write(beside, "fit-times", key=["dataset"])
     if options.json:
         print(measure.machine(), file=sys.stderr)
         json.dump(rows, sys.stdout, indent=1)
@@ -80,8 +88,8 @@ def main() -> None:
     print_table(rivals, ["dataset", "kind", "method", "seconds", "degem_seconds", "ratio"])
 
 
-def measured_rows(dataset: str, epochs: int) -> list[Row]:
-    """Every row of one dataset."""
+def fit_rows(dataset: str, epochs: int) -> list[Row]:
+    """A row a shift of one dataset."""
     rows: list[Row] = []
     for kind in kinds(dataset):
         ours = measure.in_child(fit_ours, dataset, kind, "degem")
@@ -96,7 +104,7 @@ def measured_rows(dataset: str, epochs: int) -> list[Row]:
                     "baseline_auroc": plain["aurocs"][shift],
                 }
             )
-    return rows + [measure.in_child(function, dataset) for function in (sample_row, propagate_row, score_row)]
+    return rows
 
 
 def kinds(dataset: str) -> list[str]:
@@ -250,11 +258,15 @@ def score_row(dataset: str) -> Row:
     return row("score", dataset, seconds, measure.best_of(bare_products(detector, graph)), "bare products")
 
 
+PARTS = {"sample": sample_row, "propagate": propagate_row, "score": score_row}
+
+
 def print_table(rows: list[Row], columns: list[str]) -> None:
-    """Rows as text."""
+    """Rows as text; nothing where there are none."""
     import pandas as pd
 
-    print(pd.DataFrame(rows)[columns].to_string(index=False, float_format="{:.4g}".format), "\n")
+    if rows:
+        print(pd.DataFrame(rows)[columns].to_string(index=False, float_format="{:.4g}".format), "\n")
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ class GPN(Detector):
     :class:`~degem.nn.posterior.GraphPosteriorNetwork`; its loss is the uncertain cross-entropy minus
     ``entropy_weight`` times the Dirichlets' entropy, summed over training nodes, after some epochs of the flows alone.
     Settings are the authors' for leave-out classes with latent dimension 16; they stop on validation nodes, which
-    calibrate here, so the number of epochs is fixed. Only one flow layer's intermediates are held at a time.
+    calibrate here, so the number of epochs is fixed. Only some nodes go through the flows at a time.
 
     Arguments:
         hidden_dim: Width of the hidden layer.

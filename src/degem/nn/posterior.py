@@ -14,14 +14,15 @@ from torch_geometric.nn import APPNP
 
 from degem.ops.adjacency import symmetric_product
 
+AT_ONCE = 1 << 20  # numbers that go through the flows together
 LOG_EVIDENCE_BOUND = 30.0  # the authors'; keeps exp() finite
 
 
 class RadialDensities(nn.Module):
     r"""The log-densities of stacks of radial flows onto a standard normal, one stack a class (Rezende & Mohamed 2015).
 
-    All classes go through a layer in one batch. A layer's intermediates are recomputed in backward: those of all layers
-    at once do not fit a large graph.
+    All classes go through a layer in one batch. Some nodes at a time go through all layers, and again in backward: what
+    lies between the layers then stays in the processor's cache, and that of all nodes would not fit in memory.
 
     Arguments:
         dim: The dimension of the latents.
@@ -42,21 +43,30 @@ class RadialDensities(nn.Module):
 
     def forward(self, z: Tensor) -> Tensor:
         """The log-density of each row under each class."""
+        layers = [_stacked(flows) for flows in self.layers]
+        some = max(1, AT_ONCE // (self.num_classes * z.shape[1]))
+        return torch.cat([checkpoint(self._log_densities, layers, part, use_reentrant=False) for part in z.split(some)])
+
+    def _log_densities(self, layers: list[dict[str, Tensor]], z: Tensor) -> Tensor:
         z = z.expand(self.num_classes, *z.shape)
         log_determinant = z.new_zeros(z.shape[:2])
-        for layer in self.layers:
-            z, change = checkpoint(_radial_layer, layer, z, use_reentrant=False)
+        for layer in layers:
+            z, change = torch.vmap(self._radial)(layer, z)
             log_determinant = log_determinant + change
         log_normal = -0.5 * (z.square().sum(dim=2) + z.shape[2] * math.log(2 * math.pi))
         return (log_normal + log_determinant).t()
 
+    def _radial(self, parameters: dict[str, Tensor], z: Tensor) -> tuple[Tensor, Tensor]:
+        """One class's flow with these parameters: all flows differ in nothing else."""
+        flow = next(self.layers[0].children())
+        moved: tuple[Tensor, Tensor] = functional_call(flow, parameters, (z,))
+        return moved
 
-def _radial_layer(flows: nn.ModuleList, z: Tensor) -> tuple[Tensor, Tensor]:
-    """Each class's flow on its own slice of z, of shape (C, n, d)."""
-    parameters = [dict(flow.named_parameters()) for flow in flows]
-    stacked = {name: torch.stack([own[name] for own in parameters]) for name in parameters[0]}
-    moved: tuple[Tensor, Tensor] = torch.vmap(lambda own, x: functional_call(flows[0], own, (x,)))(stacked, z)
-    return moved
+
+def _stacked(flows: nn.Module) -> dict[str, Tensor]:
+    """The parameters of one layer, those of all classes together."""
+    parameters = [dict(flow.named_parameters()) for flow in flows.children()]
+    return {name: torch.stack([own[name] for own in parameters]) for name in parameters[0]}
 
 
 class GraphPosteriorNetwork(nn.Module):
