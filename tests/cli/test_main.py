@@ -103,10 +103,29 @@ def test_ctrl_c_while_fitting_leaves_no_half_model(run, folder, tmp_path, monkey
     assert sorted(path.name for path in tmp_path.iterdir()) == ["graph", "old"]
 
 
-def test_a_usage_error_exits_with_two(run):
-    outcome = run("fit", "graph")
-    assert outcome.code == 2
-    assert "--out" in outcome.err
+@pytest.mark.parametrize(
+    ("words", "said", "where"),
+    [
+        (["fit", "graph"], "--out", "degem"),
+        (["fit"], "GRAPH", "see degem fit --help"),
+        (["fit", "graph", "--seed", "x"], "--seed", "see degem fit --help"),
+        (["fot"], "fot", "see degem --help"),
+        (["bench", "run", "main", "--out", "x", "--protocol", "x"], "strict", "see degem bench run --help"),
+        (["score", "--debug"], "MODEL", "see degem score --help"),
+    ],
+)
+def test_a_usage_error_is_one_line_and_exits_with_two(run, words, said, where):
+    outcome = run(*words)
+    assert (outcome.code, outcome.out, outcome.err.count("\n")) == (2, "", 1)
+    assert said in outcome.err
+    assert where in outcome.err
+
+
+@pytest.mark.parametrize("words", [[], ["bench"]])
+def test_without_a_command_the_help_is_shown(run, words):
+    outcome = run(*words)
+    assert (outcome.code, outcome.err) == (2, "")
+    assert "Commands" in outcome.out
 
 
 def test_console_script_is_installed():

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from degem.cli import bench, compare, datasets, demo, evaluate, explain, fit, info, methods, report, score, tune
 from degem.cli.common import one_line, one_line_warnings
 from degem.errors import DegemError
+
+WRONG_USE = typer.BadParameter.__bases__[0]  # of the words on the command line: typer has no name of its own for it
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 app.command()(demo.demo)
@@ -42,12 +44,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = sorted(sys.argv[1:] if arguments is None else arguments, key=lambda word: word != "--debug")
     try:
         with one_line_warnings():
-            app(args=words, prog_name="degem")
+            sys.exit(app(args=words, prog_name="degem", standalone_mode=False))
     except Exception as error:
-        if "--debug" in words:
+        if "--debug" in words and not isinstance(error, WRONG_USE):
             raise
         message, code = _explained(error)
-        print(f"degem: {one_line(message)}", file=sys.stderr)
+        if message:  # without a command the help was printed
+            print(f"degem: {one_line(message)}", file=sys.stderr)
         sys.exit(code)
 
 
@@ -55,8 +58,16 @@ def _explained(error: Exception) -> tuple[str, int]:
     """What to tell of an error, and the exit code."""
     if isinstance(error, DegemError):
         return str(error), 2
+    if isinstance(error, WRONG_USE):
+        return _wrong_use(error), 2
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}", 2
     if isinstance(error, MemoryError):
         return f"out of memory: {error}", 1
     return f"unexpected {type(error).__name__}: {error} (--debug shows where)", 1
+
+
+def _wrong_use(error: Any) -> str:
+    """What was wrong with the words, and where the right ones stand; nothing where there were none."""
+    said: str = error.format_message()
+    return f"{said.removesuffix('.')}: see {error.ctx.command_path} --help" if said and error.ctx else said
