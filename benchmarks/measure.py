@@ -23,6 +23,7 @@ from degem import Graph
 from degem.errors import GraphNotice
 from degem.training import Progress
 
+TURN = 0.5  # seconds
 RESULTS = Path(__file__).parent / "results"
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
@@ -63,10 +64,12 @@ def measured() -> Iterator[Measurement]:
     found.peak_mib = found.resident_mib - before
 
 
-def best_of(function: Callable[[], object], repeats: int = 5) -> float:
-    """The shortest time of some calls after one that is not counted."""
-    function()
-    return min(_timed(function) for _ in range(repeats))
+def best_of(*functions: Callable[[], object], turns: int = 5) -> list[float]:
+    """The shortest time of a call of each.
+
+    They take turns of some calls: the machine's speed wavers, and then does so for all of them alike.
+    """
+    return [min(times) for times in zip(*([_best_turn(f) for f in functions] for _ in range(turns)), strict=True)]
 
 
 def machine() -> dict[str, str | int | float]:
@@ -169,6 +172,15 @@ def _busy_share(seconds: float = 0.5) -> float:
 def _cpu_ticks() -> tuple[int, int]:
     fields = [int(field) for field in next(iter(_lines("/proc/stat")), "cpu 0 0 0 0 0").split()[1:]]
     return sum(fields), fields[3] + fields[4]
+
+
+def _best_turn(function: Callable[[], object]) -> float:
+    """The shortest time of calls one after the other; the first does not count."""
+    function()
+    until, times = time.perf_counter() + TURN, [_timed(function)]
+    while time.perf_counter() < until:
+        times.append(_timed(function))
+    return min(times)
 
 
 def _timed(function: Callable[[], object]) -> float:

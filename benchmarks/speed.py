@@ -211,8 +211,9 @@ def sample_row(dataset: str) -> Row:
     head = MLPEnergy(dim, plain.settings.head_dim, batch_norm=True).eval()
     chains, summary = torch.rand(int(graph.masks["train"].sum()), dim), torch.rand(dim)
     settings, generator = LangevinSettings(), torch.Generator().manual_seed(0)
-    fast = measure.best_of(lambda: head.sample(chains, summary, settings, generator))
-    slow = measure.best_of(lambda: transcription.sample(plain, chains, summary))
+    fast, slow = measure.best_of(
+        lambda: head.sample(chains, summary, settings, generator), lambda: transcription.sample(plain, chains, summary)
+    )
     return row("sample", dataset, fast, slow, "autograd")
 
 
@@ -221,8 +222,9 @@ def propagate_row(dataset: str) -> Row:
     adjacency = training_graph(dataset).adjacency
     x = np.random.default_rng(0).standard_normal((adjacency.shape[0], WIDTH), dtype=np.float32)
     out = np.empty_like(x)
-    seconds = measure.best_of(lambda: propagate(adjacency, x, out=out), 9)
-    kernels = {name: measure.best_of(kernel, 9) for name, kernel in other_kernels(adjacency, x).items()}
+    others = other_kernels(adjacency, x)
+    seconds, *times = measure.best_of(lambda: propagate(adjacency, x, out=out), *others.values())
+    kernels = dict(zip(others, times, strict=True))
     fastest = min(kernels, key=kernels.__getitem__)
     return row("propagate", dataset, seconds, kernels[fastest], fastest)
 
@@ -254,8 +256,8 @@ def score_row(dataset: str) -> Row:
     """Every score of the training graph."""
     graph = training_graph(dataset)
     detector = DeGEM().fit(graph)
-    seconds = measure.best_of(lambda: detector.decision_function(graph))
-    return row("score", dataset, seconds, measure.best_of(bare_products(detector, graph)), "bare products")
+    seconds, bare = measure.best_of(lambda: detector.decision_function(graph), bare_products(detector, graph))
+    return row("score", dataset, seconds, bare, "bare products")
 
 
 PARTS = {"sample": sample_row, "propagate": propagate_row, "score": score_row}

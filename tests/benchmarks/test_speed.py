@@ -47,6 +47,15 @@ def test_the_exponent_of_a_line_is_one() -> None:
     assert scale.exponent(rows, "fit") == pytest.approx(1.0)
 
 
+def test_functions_are_timed_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "TURN", 0.0)
+    calls: list[str] = []
+    times = measure.best_of(lambda: calls.append("ours"), lambda: calls.append("theirs"), turns=2)
+    assert calls == 2 * ["ours", "ours", "theirs", "theirs"]
+    assert all(seconds >= 0 for seconds in times)
+    assert len(times) == 2
+
+
 def test_memory_that_a_block_takes_is_seen() -> None:
     with measure.measured() as taken:
         block = np.ones(1 << 24)
