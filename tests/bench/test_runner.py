@@ -40,6 +40,18 @@ def test_a_run_fills_the_store_and_a_second_run_skips_it(tmp_path: Path, data_di
     assert (again.skipped, again.total, len(Store(tmp_path).rows())) == (12, 3, 15)
 
 
+def test_rows_of_another_run_into_the_same_store_are_not_counted(tmp_path: Path, data_dir: Path) -> None:
+    strangers = tasks("norm")
+
+    def interfere(status: runner.Status, new: object) -> None:
+        if strangers:
+            Store(tmp_path).append([failed(strangers.pop(), "of another run")])
+
+    status = runner.run(tasks("degree"), tmp_path, data_dir=data_dir, workers=1, listener=interfere)
+    assert [row.method for row in status.rows] == ["degree"] * 3
+    assert len(Store(tmp_path).rows()) > 3
+
+
 def test_other_parameters_or_versions_are_not_done(tmp_path: Path) -> None:
     (task, *_) = tasks("msp")
     store = Store(tmp_path)

@@ -77,6 +77,7 @@ def run(
     count, threads = shares(workers)
     context = fork_server(threads, {task.variant.method for task in todo})
     before = len(store.rows())
+    mine = {_key(task) for task in todo}  # another run may write into the same store
     waiting, seen, size = grouped(todo), before, store.size()
     active: list[tuple[BaseProcess, Group]] = []
     try:
@@ -95,8 +96,9 @@ def run(
                     store.append(_lost(ended[1], store.rows()[before:], ended[0].exitcode))
             new: list[Row] = []
             if store.size() != size:
-                size, new = store.size(), store.rows()[seen:]
-                seen += len(new)
+                size, rows = store.size(), store.rows()
+                new = [row for row in rows[seen:] if row.key in mine]
+                seen = len(rows)
                 status.rows += new
             listener(status, new)
     finally:
