@@ -23,7 +23,7 @@ from degem import Graph
 from degem.errors import GraphNotice
 from degem.training import Progress
 
-TURN = 0.5  # seconds
+TURN = 0.5  # seconds for which one function is called before the next one has its turn
 RESULTS = Path(__file__).parent / "results"
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")

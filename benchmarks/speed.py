@@ -3,7 +3,7 @@
     python benchmarks/speed.py                                  # every dataset, the transcription runs whole
     python benchmarks/speed.py --datasets cora --json           # rows as JSON on stdout
     python benchmarks/speed.py --datasets cora --epochs 20      # 20 epochs of the transcription, scaled up to 200
-    python benchmarks/speed.py --what sample,propagate,score    # without the fits: a minute
+    python benchmarks/speed.py --what sample,propagate,score    # without the fits: minutes
 
 ``fit`` is DeGEM at its defaults against the transcription of the paper's Algorithm 1 (``transcription.py``), one row a
 shift; ``sample`` is the Langevin sampler against the same chains through autograd; ``propagate`` is one hop against the
