@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from degem.ops.propagation import FEW_ENTRIES, MANY_VALUES, average, hop_features, propagate
+from degem.ops.propagation import MANY_VALUES, average, hop_features, propagate
 
 
 def random_adjacency(num_nodes: int, seed: int) -> sp.csr_array:
@@ -22,10 +22,10 @@ def dense_operator(adjacency: sp.csr_array, beta: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.5, 1.0])
-@pytest.mark.parametrize(("num_nodes", "small"), [(40, True), (300, False)])
-def test_hops_equal_the_dense_transcription(num_nodes: int, small: bool, beta: float) -> None:
+def test_hops_equal_the_dense_transcription(beta: float) -> None:
+    num_nodes = 60
     adjacency = random_adjacency(num_nodes, seed=1)
-    assert (adjacency.nnz <= FEW_ENTRIES) == small
+    assert set(np.diff(adjacency.indptr) % 4) == {0, 1, 2, 3}  # neighbours are taken one, two and four at a time
     x = np.random.default_rng(2).standard_normal((num_nodes, 5)).astype(np.float32)
     hops = hop_features(adjacency, x, 3, self_weight=beta)
     expected = x.astype(np.float64)
@@ -52,7 +52,6 @@ def test_isolated_nodes_and_empty_graphs() -> None:
 
 def test_threads_do_not_change_the_result() -> None:
     adjacency = random_adjacency(300, seed=3)
-    assert adjacency.nnz > FEW_ENTRIES
     x = np.random.default_rng(4).standard_normal((300, 17)).astype(np.float32)
     before = torch.get_num_threads()
     try:

@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from degem.ops.prefetch import LINE, prefetch
 
 MAX_THREADS: int = vars(numba.config)["NUMBA_NUM_THREADS"]
-FEW_ENTRIES = 1 << 12  # of an adjacency: handing its rows out to threads takes longer than the hop
-PART = 64  # rows of a task
 MANY_VALUES, AHEAD = 1 << 23, 8  # beyond the caches, neighbours' values are asked for so many neighbours ahead
 
 
@@ -157,26 +155,43 @@ def _hop(
     out: NDArray[np.float32],
 ) -> None:
     r"""Write :math:`βx + w D^{-1/2} A D^{-1/2} x` where symmetric, else :math:`βx + w D^{-1} A x`."""
-    indptr, indices = adjacency.indptr, adjacency.indices  # and floats: those of NumPy take longer to hand over
-    if len(indices) <= FEW_ENTRIES:
-        _hop_at_once(indptr, indices, symmetric, float(self_weight), float(weight), x, out)
-    else:
-        match_threads()
-        _hop_in_parts(indptr, indices, symmetric, float(self_weight), float(weight), x, out)
-
-
-@numba.njit(cache=True, fastmath=True)
-def _hop_at_once(indptr: Any, indices: Any, symmetric: Any, self_weight: Any, weight: Any, x: Any, out: Any) -> None:
-    scale = _scale(indptr, x.shape[0] if symmetric else 0)
-    _hop_rows(indptr, indices, scale, self_weight, weight, x, out, 0, x.shape[0])
+    match_threads()
+    # Floats of Python: those of NumPy take longer to hand over.
+    _hop_rows(adjacency.indptr, adjacency.indices, symmetric, float(self_weight), float(weight), x, out)
 
 
 @numba.njit(parallel=True, cache=True, fastmath=True, nogil=True)
-def _hop_in_parts(indptr: Any, indices: Any, symmetric: Any, self_weight: Any, weight: Any, x: Any, out: Any) -> None:
+def _hop_rows(indptr: Any, indices: Any, symmetric: Any, self_weight: Any, weight: Any, x: Any, out: Any) -> None:
+    # Neighbours one, two, then four at a time: a row of the result is loaded and stored a quarter as often. The loops
+    # stand in the parallel one: in a function of their own the compiler makes slower ones of them.
+    self_weight, weight, width = np.float32(self_weight), np.float32(weight), x.shape[1]
     scale = _scale(indptr, x.shape[0] if symmetric else 0)
-    for part in numba.prange(-(-x.shape[0] // PART)):
-        last = min((part + 1) * PART, x.shape[0])
-        _hop_rows(indptr, indices, scale, self_weight, weight, x, out, part * PART, last)
+    known = len(indices) if x.size > MANY_VALUES else 0
+    for row in numba.prange(x.shape[0]):
+        entry, end = indptr[row], indptr[row + 1]
+        own = weight * scale[row] if symmetric else weight / np.float32(max(end - entry, 1))
+        _ask(indices, x, entry + AHEAD, min(entry + AHEAD + (end - entry) % 4, known))
+        if (end - entry) % 2:
+            i = indices[entry]
+            p = _times(own, scale, i)
+            for c in range(width):
+                out[row, c] = self_weight * x[row, c] + p * x[i, c]
+            entry += 1
+        else:
+            for c in range(width):
+                out[row, c] = self_weight * x[row, c]
+        if (end - entry) % 4:
+            i, j = indices[entry], indices[entry + 1]
+            p, q = _times(own, scale, i), _times(own, scale, j)
+            for c in range(width):
+                out[row, c] += p * x[i, c] + q * x[j, c]
+            entry += 2
+        for four in range(entry, end, 4):
+            _ask(indices, x, four + AHEAD, min(four + AHEAD + 4, known))
+            i, j, k, m = indices[four], indices[four + 1], indices[four + 2], indices[four + 3]
+            p, q, u, v = _times(own, scale, i), _times(own, scale, j), _times(own, scale, k), _times(own, scale, m)
+            for c in range(width):
+                out[row, c] += (p * x[i, c] + q * x[j, c]) + (u * x[k, c] + v * x[m, c])
 
 
 @numba.njit(cache=True, fastmath=True)
@@ -185,44 +200,6 @@ def _scale(indptr: Any, rows: Any) -> Any:
     for row in range(rows):
         scale[row] = np.float32(1) / np.sqrt(np.float32(max(indptr[row + 1] - indptr[row], 1)))
     return scale
-
-
-@numba.njit(cache=True, fastmath=True)
-def _hop_rows(
-    indptr: Any, indices: Any, scale: Any, self_weight: Any, weight: Any, x: Any, out: Any, first: Any, last: Any
-) -> None:
-    # Four neighbours at a time, the odd ones first: a row of the result is loaded and stored a quarter as often.
-    self_weight, weight, width = np.float32(self_weight), np.float32(weight), x.shape[1]
-    known = len(indices) if x.size > MANY_VALUES else 0
-    for row in range(first, last):
-        entry, end = indptr[row], indptr[row + 1]
-        own = weight * scale[row] if len(scale) else weight / np.float32(max(end - entry, 1))
-        odd = (end - entry) % 4
-        _ask(indices, x, entry + AHEAD, min(entry + AHEAD + odd, known))
-        if odd == 0:
-            for c in range(width):
-                out[row, c] = self_weight * x[row, c]
-        elif odd == 1:
-            i = indices[entry]
-            p = _times(own, scale, i)
-            for c in range(width):
-                out[row, c] = self_weight * x[row, c] + p * x[i, c]
-        elif odd == 2:
-            i, j = indices[entry], indices[entry + 1]
-            p, q = _times(own, scale, i), _times(own, scale, j)
-            for c in range(width):
-                out[row, c] = self_weight * x[row, c] + (p * x[i, c] + q * x[j, c])
-        else:
-            i, j, k = indices[entry], indices[entry + 1], indices[entry + 2]
-            p, q, u = _times(own, scale, i), _times(own, scale, j), _times(own, scale, k)
-            for c in range(width):
-                out[row, c] = (self_weight * x[row, c] + p * x[i, c]) + (q * x[j, c] + u * x[k, c])
-        for four in range(entry + odd, end, 4):
-            _ask(indices, x, four + AHEAD, min(four + AHEAD + 4, known))
-            i, j, k, m = indices[four], indices[four + 1], indices[four + 2], indices[four + 3]
-            p, q, u, v = _times(own, scale, i), _times(own, scale, j), _times(own, scale, k), _times(own, scale, m)
-            for c in range(width):
-                out[row, c] += (p * x[i, c] + q * x[j, c]) + (u * x[k, c] + v * x[m, c])
 
 
 @numba.njit(cache=True)
