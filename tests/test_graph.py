@@ -302,7 +302,7 @@ def test_a_damaged_matrix_never_reaches_compiled_code():
     damaged = sp.csr_array((np.ones(2), np.array([0, 10**6]), np.array([0, 1, 2])), shape=(2, 2))
     with pytest.raises(GraphError, match="not a valid CSR"):
         Graph.from_arrays(features=damaged, edges=[])
-    with pytest.raises(GraphError, match="not a valid matrix"):
+    with pytest.raises(GraphError, match="not a valid CSR"):
         Graph.from_arrays(features=np.eye(2), adjacency=damaged)
 
 

@@ -2,6 +2,9 @@ import dataclasses
 import hashlib
 import json
 import os
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +39,7 @@ def test_what_is_written_comes_back(model):
     assert about["method"] == "any"
     assert about["size"] == 3
     assert set(about["versions"]) == {"degem", "torch", "numpy"}
-    assert sorted(path.name for path in model.iterdir()) == ["model.json", tensors_of(model).name]
+    assert sorted(path.name for path in model.iterdir()) == [".lock", "model.json", tensors_of(model).name]
 
 
 def test_views_and_shared_tensors_can_be_written(tmp_path):
@@ -65,7 +68,7 @@ def test_a_second_model_replaces_the_first(model):
     state, about = model_file.read(model)
     assert state["weight"].tolist() == [0]
     assert about["method"] == "other"
-    assert len(list(model.iterdir())) == 2
+    assert len(list(model.iterdir())) == 3  # the lock too
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------
@@ -188,8 +191,8 @@ def crash_at(monkeypatch, step):
 
     monkeypatch.setattr(os, "fsync", counted(os.fsync))
     monkeypatch.setattr(Path, "replace", counted(Path.replace))
-    monkeypatch.setattr(Path, "open", counted(Path.open, lambda path, mode="r", *_: "w" in mode))
-    monkeypatch.setattr(Path, "unlink", counted(Path.unlink, lambda path, *_: path.suffix != ".part"))
+    monkeypatch.setattr(tempfile, "mkdtemp", counted(tempfile.mkdtemp))
+    monkeypatch.setattr(Path, "unlink", counted(Path.unlink, lambda path, *_: path.suffix == ".safetensors"))
     return done
 
 
@@ -203,7 +206,7 @@ def test_a_crash_leaves_the_old_model_or_the_new_one(model, monkeypatch, step):
     assert (about["method"], state["weight"].numel()) == (("any", 6) if step < 6 else ("new", 1))
     model_file.write(model, {"weight": torch.ones(1)}, {"method": "newest"})
     assert model_file.read(model)[1]["method"] == "newest"
-    assert len(list(model.iterdir())) == 2
+    assert len(list(model.iterdir())) == 3  # the lock too
 
 
 @pytest.mark.parametrize("step", range(STEPS - 1))
@@ -229,11 +232,51 @@ def test_the_crashes_above_cover_every_step(model, monkeypatch):
 def test_a_power_cut_leaves_parts_that_the_next_save_clears(tmp_path):
     model = tmp_path / "model"
     model.mkdir()
-    (model / "state-0123456789abcdef.safetensors.part").write_bytes(b"half")
+    (model / "state-0123456789abcdef.safetensors").write_bytes(b"half")
     model_file.write(model, STATE, ABOUT)
-    assert len(list(model.iterdir())) == 2
+    assert len(list(model.iterdir())) == 3  # the lock too
 
 
 def test_the_error_for_another_methods_model():
     assert "use Detector.load" in str(model_file.foreign("m", "knn", "DeGEM"))
     assert "import the module" in str(model_file.foreign("m", "mine", "Detector"))
+
+
+def test_links_in_a_model_folder_are_not_followed(model, tmp_path):
+    (tmp_path / "mine").write_text("dear diary")
+    (model / "model.json").unlink()
+    for name in ("model.json", "model.json.part", tensors_of(model).name + ".part"):
+        (model / name).symlink_to(tmp_path / "mine")
+    model_file.write(model, STATE, ABOUT)
+    assert (tmp_path / "mine").read_text() == "dear diary"
+    assert model_file.read(model)[1]["method"] == "any"
+
+
+def test_only_regular_files_are_read(model):
+    (model / "model.json").unlink()
+    os.mkfifo(model / "model.json")
+    with pytest.raises(ModelFileError, match="not a regular file"):
+        model_file.read(model)
+
+
+def test_staging_of_a_killed_saver_is_swept(model):
+    (model / ".degem-staging-x").mkdir()
+    (model / ".degem-staging-x" / "file").write_text("half")
+    model_file.write(model, STATE, ABOUT)
+    assert not (model / ".degem-staging-x").exists()
+
+
+SAVER = """
+import sys, torch
+from pathlib import Path
+from degem import model_file
+for turn in range(200):
+    model_file.write(Path(sys.argv[1]), {"w": torch.full((50,), float(turn + int(sys.argv[2])))}, {"method": "m"})
+"""
+
+
+def test_two_savers_break_nothing(tmp_path):
+    model = tmp_path / "m"
+    savers = [subprocess.Popen([sys.executable, "-c", SAVER, str(model), start]) for start in ("0", "1000")]
+    assert [saver.wait(120) for saver in savers] == [0, 0]
+    assert model_file.read(model)[0]["w"].shape == (50,)

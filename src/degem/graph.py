@@ -31,6 +31,7 @@ from degem.graph_inputs import (
     node_indices,
     notice,
     pyg_features,
+    tensor_array,
     tidy_adjacency,
 )
 from degem.ops.structural import structural_features
@@ -218,17 +219,18 @@ class Graph:
         if getattr(data, "edge_index", None) is None:
             raise GraphError("the PyG Data has no edge_index: set one (an empty tensor of shape (2, 0) for no edges)")
         features, labels = getattr(data, "x", None), getattr(data, "y", None)
+        labels = None if labels is None else tensor_array("y", labels)
         if labels is not None and labels.ndim == 2 and labels.shape[1] == 1:
             labels = labels[:, 0]
         found = {name: getattr(data, f"{name}_mask", None) for name in ("train", "val", "test")}
-        masks = {name: mask.cpu().numpy() for name, mask in found.items() if mask is not None}
+        masks = {name: tensor_array(f"{name}_mask", mask) for name, mask in found.items() if mask is not None}
         if any(mask.ndim == 2 for mask in masks.values()):
             notice("the PyG Data holds several splits, so no mask is taken: keep one column of train_mask, …")
             masks = {}
         return cls.from_arrays(
-            edges=data.edge_index.cpu().numpy().T,
+            edges=tensor_array("edge_index", data.edge_index).T,
             features=None if features is None else pyg_features(features),
-            labels=None if labels is None else labels.cpu().numpy(),
+            labels=labels,
             num_nodes=data.num_nodes,
             masks=masks,
         )

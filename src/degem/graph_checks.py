@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from degem.errors import GraphError
+from degem.index_checks import checked_csr
 from degem.ops.mapped import release
 from degem.ops.symmetry import count_loops_and_one_way
 
@@ -82,11 +83,7 @@ def _check_finite(values: NDArray[np.float32], row_of: Callable[[int], int]) -> 
 
 def _checked_csr(name: str, matrix: Any) -> sp.csr_array:
     """A float32 CSR matrix whose indices lie where they should, int32 where that suffices (half the memory traffic)."""
-    csr = sp.csr_array(matrix, dtype=np.float32)
-    try:
-        csr.check_format(full_check=True)
-    except ValueError as error:
-        raise GraphError(f"{name} is not a valid CSR matrix: {error}") from None
+    csr: sp.csr_array = checked_csr(name, matrix).astype(np.float32, copy=False)
     if csr.indices.dtype == np.int32 or max(csr.nnz, *csr.shape) > np.iinfo(np.int32).max:
         return csr
     parts = (csr.data, csr.indices.astype(np.int32), csr.indptr.astype(np.int32))

@@ -12,6 +12,11 @@ from numpy.typing import NDArray
 
 from degem.errors import GraphError, GraphNotice
 from degem.graph_checks import MAX_LABEL
+from degem.index_checks import checked_csr, csr_from_parts
+
+# Without features, labels or num_nodes the largest index tells how many nodes there are: one edge must not make 10⁹.
+MAX_INFERRED_NODES = 1_000_000
+NODES_PER_EDGE_END = 10
 
 
 def notice(text: str) -> None:
@@ -67,6 +72,11 @@ def infer_num_nodes(num_nodes: int | None, *sources: Any) -> int:
         else:
             pairs = as_array("edges", [] if edges is None else edges)
             num_nodes = int(pairs.max()) + 1 if pairs.size and pairs.dtype.kind in "iu" else 0
+            if num_nodes > max(MAX_INFERRED_NODES, NODES_PER_EDGE_END * pairs.size):
+                raise GraphError(
+                    f"edges: the largest index is {num_nodes - 1} with {pairs.size // 2} edges: number the nodes "
+                    "0, 1, 2, … without gaps, or give num_nodes"
+                )
     if num_nodes < 1:
         raise GraphError("the graph is empty: it needs at least one node")
     return int(num_nodes)
@@ -90,6 +100,8 @@ def _matrix_edges(adjacency: Any, num_nodes: int) -> NDArray[np.int64]:
         raise GraphError(f"adjacency has shape {adjacency.shape}, but there are {num_nodes} nodes")
     if adjacency.dtype.kind not in "biuf":
         raise GraphError(f"adjacency must hold numbers, got dtype {adjacency.dtype}")
+    if sp.issparse(adjacency):
+        adjacency = checked_csr("adjacency", adjacency)
     try:
         matrix: Any = sp.coo_array(adjacency)
     except ValueError as error:
@@ -169,11 +181,52 @@ def label_array(labels: Any) -> NDArray[np.int64]:
 
 def pyg_features(features: Any) -> Any:
     """The features of a PyG ``Data``: a sparse tensor as CSR, a dense one as an array."""
-    if str(features.layout) in ("torch.sparse_coo", "torch.sparse_csr"):
-        coo = features.detach().to_sparse_coo().coalesce().cpu()
-        row, column = coo.indices().numpy()
-        return sp.csr_array((coo.values().numpy(), (row, column)), shape=tuple(coo.shape))
-    return features.detach().cpu().numpy()
+    layout = str(getattr(features, "layout", "torch.strided"))
+    if layout == "torch.sparse_csr":  # taken apart: PyTorch checks no indices of CSR tensors
+        parts = (features.values(), features.col_indices(), features.crow_indices())
+        data, indices, indptr = (tensor_array("x", part) for part in parts)
+        return csr_from_parts("x", data, indices, indptr, _matrix_shape(features))
+    if layout == "torch.sparse_coo":
+        values, (row, column) = tensor_array("x", features._values()), _coordinates(features)
+        matrix = sp.coo_array((values, (row, column)), shape=_matrix_shape(features))
+        return checked_csr("x", matrix)
+    return tensor_array("x", features)
+
+
+def _matrix_shape(tensor: Any) -> tuple[int, int]:
+    if tensor.ndim != 2 or tensor.dense_dim():
+        raise GraphError(f"x must be a matrix (nodes × columns), got shape {tuple(tensor.shape)}")
+    return int(tensor.shape[0]), int(tensor.shape[1])
+
+
+def _coordinates(tensor: Any) -> NDArray[Any]:
+    indices = tensor_array("x", tensor._indices())
+    for axis, size in enumerate(_matrix_shape(tensor)):
+        if indices.shape[1] and not (indices[axis].min() >= 0 and indices[axis].max() < size):
+            raise GraphError(f"x: its sparse indices lie outside its shape {tuple(tensor.shape)}")
+    return indices
+
+
+def tensor_array(name: str, tensor: Any) -> NDArray[Any]:
+    """A tensor as an array: gradients dropped, bfloat16 as float32; a tensor without values is an error.
+
+    Example:
+        >>> import torch
+        >>> tensor_array("x", torch.ones(2, requires_grad=True))
+        array([1., 1.], dtype=float32)
+    """
+    if not hasattr(tensor, "detach"):
+        return as_array(name, tensor)
+    if str(tensor.layout) != "torch.strided":
+        raise GraphError(f"{name} is a tensor of layout {tensor.layout}: make it dense with .to_dense()")
+    if str(tensor.device) == "meta":
+        raise GraphError(f"{name} is a tensor on the meta device, which holds no values: load its values first")
+    try:
+        plain = tensor.detach().cpu().resolve_conj().resolve_neg()
+        return np.asarray((plain.float() if str(plain.dtype) == "torch.bfloat16" else plain).numpy())
+    except (RuntimeError, TypeError) as error:
+        reason = (str(error) or type(error).__name__).splitlines()[0][:80]
+        raise GraphError(f"{name} is a tensor that is no array ({reason}): make it a dense one of numbers") from None
 
 
 def attribute_matrix(graph: Any, names: list[Any], attributes: Sequence[str]) -> NDArray[np.float64]:

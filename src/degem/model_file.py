@@ -9,23 +9,28 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import os
+import re
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import torch
+from filelock import FileLock
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
 from degem.errors import ModelFileError
+from degem.files import STAGING, read_regular, replaced, sweep
+from degem.ops.mapped import available_mib
 
 FORMAT = "degem-model"
 FORMAT_VERSION = 3
 ABOUT = "model.json"
 TENSORS = "state-*.safetensors"
-PART = ".part"
+LOCK = ".lock"
+MAX_DESCRIPTION = 1 << 26  # bytes
+HEX_64 = re.compile("[0-9a-f]{64}")
 AGAIN = "fit and save the model again"
 
 
@@ -52,18 +57,25 @@ def write(path: Path, state: dict[str, torch.Tensor], about: dict[str, Any]) -> 
     home = path / _tensors_name(checksum)
     try:
         path.mkdir(parents=True, exist_ok=True)
-        _replace(home, tensors)
-        _replace(path / ABOUT, json.dumps(document, indent=1).encode())
-        for old in path.glob(TENSORS + "*"):
-            if old != home:
-                old.unlink(missing_ok=True)
+        with FileLock(path / LOCK):  # two savers take turns; the system frees the lock of one that is killed
+            sweep(path)
+            with replaced(home) as file:
+                file.write(tensors)
+            with replaced(path / ABOUT) as file:
+                file.write(json.dumps(document, indent=1).encode())
+            for old in path.glob(TENSORS + "*"):
+                if old != home:
+                    old.unlink(missing_ok=True)
     except OSError as error:
         raise ModelFileError(f"{path} cannot be written: {error.strerror}") from None
 
 
 def check_target(path: Path) -> None:
     """Refuse to write a model over anything that is not one."""
-    ours = path.is_dir() and (not any(path.iterdir()) or any(path.glob(TENSORS + "*")))
+    ours = path.is_dir() and (
+        all(entry.name == LOCK or entry.name.startswith(STAGING) for entry in path.iterdir())
+        or any(path.glob(TENSORS + "*"))
+    )
     if path.exists() and not ours:
         raise ModelFileError(f"{path} exists and is not a model folder: choose another path or remove it")
 
@@ -73,7 +85,7 @@ def read(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
     about = read_about(path)
     home = path / _tensors_name(about["checksum"])
     try:
-        tensors = home.read_bytes()
+        tensors = read_regular(home, int(available_mib() * 2**20))
     except OSError as error:
         raise ModelFileError(f"{home} cannot be read ({error.strerror}): {AGAIN}") from None
     if hashlib.sha256(tensors).hexdigest() != about["checksum"]:
@@ -87,7 +99,7 @@ def read(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
 def read_about(path: Path) -> dict[str, Any]:
     """The description alone, without the tensors."""
     try:
-        about = json.loads((path / ABOUT).read_text(encoding="utf-8"))
+        about = json.loads(read_regular(path / ABOUT, MAX_DESCRIPTION).decode("utf-8"))
     except FileNotFoundError:
         raise ModelFileError(
             f"{path} is not a model folder: it has no {ABOUT} (degem fit GRAPH --out MODEL makes one)"
@@ -104,6 +116,8 @@ def read_about(path: Path) -> dict[str, Any]:
     expected = about.pop("about_checksum", None)
     if _checksum(about) != expected:
         raise ModelFileError(f"{path}: {ABOUT} was altered (checksum differs): {AGAIN}")
+    if not isinstance(about.get("checksum"), str) or not HEX_64.fullmatch(about["checksum"]):
+        raise ModelFileError(f"{path}: {ABOUT} names no file of tensors: {AGAIN}")
     return about
 
 
@@ -128,16 +142,3 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "item"):
         return value.item()
     raise TypeError(f"{type(value).__name__} has no place in a model file")
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write a file beside ``path``, flush it to the disk, and put it in its place by one rename."""
-    part = path.with_name(path.name + PART)
-    try:
-        with part.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)

@@ -11,6 +11,7 @@ from degem.data.datasets import DATASETS, describe, load_dataset, missing_files
 from degem.errors import DataNotFoundError, DegemError, GraphError
 
 HERE = ["cora", "amazon-photo", "twitch-de", "twitch-ru", "chameleon", "actor", "cornell"]
+HERE += ["citation-acm", "citation-dblp", "citation-citation", "amazon-fraud"]
 
 
 @pytest.fixture(autouse=True)
@@ -24,12 +25,24 @@ def test_real_datasets_have_the_statistics_they_are_listed_with(name: str, data_
     about, graph = describe(name), load_dataset(name, data_dir)
     counts = (graph.num_nodes, graph.num_edges, graph.num_features, graph.num_classes)
     assert counts == (about.num_nodes, about.num_edges, about.num_features, about.num_classes)
-    assert graph.homophily() == pytest.approx(about.homophily, abs=0.006)
+    assert graph.homophily() == pytest.approx(about.homophily, abs=0.006, nan_ok=True)
 
 
 def test_cora_keeps_its_public_split(data_dir: Path) -> None:
     masks = load_dataset("cora", data_dir).masks
     assert [int(masks[part].sum()) for part in ("train", "val", "test")] == [140, 500, 1000]
+
+
+def test_papers_of_several_classes_are_unlabelled(data_dir: Path) -> None:
+    graph = load_dataset("citation-acm", data_dir)
+    assert int((~graph.labelled).sum()) == 581
+
+
+def test_frauds_are_told_in_a_column_and_not_by_labels(data_dir: Path) -> None:
+    graph = load_dataset("amazon-fraud", data_dir)
+    assert not graph.labelled.any()
+    assert int(graph.columns["is_fraud"].sum()) == 693
+    assert graph.features.max() == 5525
 
 
 def test_the_second_load_comes_from_the_cache_and_is_equal(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,6 +124,23 @@ def test_a_dataset_that_was_downloaded_into_the_cache_is_here(tmp_path: Path, pr
     assert missing_files("twitch", tmp_path / "empty") == [tmp_path / "empty" / about.folder / "DE.npz"]
     (folder / "DE.npz").write_bytes(b"")
     assert missing_files("twitch", tmp_path / "empty") == []
+
+
+def test_no_code_runs_from_a_pickled_raw_file(data_dir: Path, tmp_path: Path) -> None:
+    import pickle
+
+    class Evil:
+        def __reduce__(self) -> tuple[object, ...]:
+            return Path.touch, (tmp_path / "ran",)
+
+    folder = tmp_path / DATASETS["cora"].folder
+    folder.mkdir(parents=True)
+    for file in DATASETS["cora"].files:
+        (folder / file).write_bytes((data_dir / DATASETS["cora"].folder / file).read_bytes())
+    (folder / "ind.cora.x").write_bytes(pickle.dumps(Evil()))
+    with pytest.raises(GraphError, match=r"ind\.cora\.x is not the official file"):
+        load_dataset("cora", tmp_path)
+    assert not (tmp_path / "ran").exists()
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -58,7 +59,8 @@ def datasets(
     for row in rows:
         counts = [f"{row[column]:,}" for column in ("nodes", "edges", "features", "classes")]
         here = "yes" if row["here"] else "no"
-        table.add_row(str(row["name"]), *counts, f"{row['homophily']:.2f}", here)
+        homophily = "–" if math.isnan(row["homophily"]) else f"{row['homophily']:.2f}"
+        table.add_row(str(row["name"]), *counts, homophily, here)
     console = Console()
     console.print(table)
     for row in rows:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from degem.errors import GraphError
 from degem.graph import Graph
+from degem.index_checks import csr_from_parts
 
 CSR_PARTS = ("features_data", "features_indices", "features_indptr", "features_shape")
 SINGLE = {"edges", "labels", "node_ids", "feature_names", "class_names", "features", *CSR_PARTS}
@@ -98,10 +99,7 @@ def _features(arrays: dict[str, NDArray[Any]]) -> Any:
         raise GraphError(f"features_shape must be two whole numbers, got {shape.dtype} of shape {shape.shape}")
     if indices.dtype.kind not in "iu" or indptr.dtype.kind not in "iu":
         raise GraphError("features_indices and features_indptr must be whole numbers")
-    try:
-        return sp.csr_array((data, indices, indptr), shape=(int(shape[0]), int(shape[1])))
-    except (ValueError, TypeError, OverflowError) as error:
-        raise GraphError(f"features are not a valid CSR matrix: {error}") from None
+    return csr_from_parts("features", data, indices, indptr, (int(shape[0]), int(shape[1])))
 
 
 def _distinct(ids: NDArray[Any] | None) -> NDArray[Any] | None:

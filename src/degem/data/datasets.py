@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -12,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from degem.data import readers
+from degem.data.checksums import copy_official, is_pickled
 from degem.data.graph_cache import cached
 from degem.data.locations import cache_root, data_root
-from degem.data.readers import Reader, heterophilous, pyg, twitch
+from degem.data.readers import Reader, citation, heterophilous, pyg, twitch
 from degem.errors import DataNotFoundError, DegemError, GraphError
 from degem.graph import Graph
 
@@ -30,8 +32,8 @@ class Dataset:
         num_nodes: Nodes.
         num_edges: Undirected edges, without loops or repeats.
         num_features: Feature columns.
-        num_classes: Classes.
-        homophily: The share of edges within a class.
+        num_classes: Classes; 0 for a graph without labels.
+        homophily: The share of edges within a class; NaN without classes.
         downloads: Whether its loader still has somewhere to download from.
         public_split: Whether benchmarks use the split that comes with it.
         cut_class: The class t of the label shift: ID = labels > t, exposure = t, OOD = labels < t.
@@ -89,8 +91,13 @@ def _filtered(name: str) -> tuple[Reader, str, tuple[str, ...]]:
     return heterophilous(name), f"HeterophilousGraph/{name}/raw", (f"{name}.npz",)
 
 
+def _citation(name: str) -> tuple[Reader, str, tuple[str, ...]]:
+    return citation(name), "Citation/raw", (f"{name}.mat",)
+
+
 _ARXIV = ("edge.csv.gz", "node-label.csv.gz", "node_year.csv.gz", "num-node-list.csv.gz", "num-edge-list.csv.gz")
 _TWITCH = "3,170 multi-hot MUSAE features; the paper used 128-d ones that are no longer served"
+_CITATION = "papers of several classes are unlabelled"
 _STRUCTURAL = "real edges, labels and years; structural features stand in for the real ones"
 
 DATASETS: dict[str, Dataset] = {
@@ -138,6 +145,17 @@ DATASETS: dict[str, Dataset] = {
     ),
     "squirrel-filtered": Dataset(
         *_filtered("squirrel_filtered"), 2223, 46998, 2089, 5, 0.21, downloads=False, cut_class=1
+    ),
+    "citation-acm": Dataset(*_citation("acmv9"), 9360, 15556, 6775, 5, 0.88, downloads=False, note=_CITATION),
+    "citation-dblp": Dataset(*_citation("dblpv7"), 5484, 8117, 6775, 5, 0.82, downloads=False, note=_CITATION),
+    "citation-citation": Dataset(*_citation("citationv1"), 8935, 15098, 6775, 5, 0.87, downloads=False, note=_CITATION),
+    "amazon-fraud": Dataset(
+        readers.amazon_fraud,
+        "AmazonFraud/raw",
+        ("Amazon.mat",),
+        *(10224, 175608, 25, 0, math.nan),
+        downloads=False,
+        note="no classes; the column is_fraud tells the 693 frauds",
     ),
     "roman-empire": Dataset(*_platonov("roman_empire"), 22662, 32927, 300, 18, 0.05, cut_class=4),
     "amazon-ratings": Dataset(*_platonov("amazon_ratings"), 24492, 93050, 300, 5, 0.38, cut_class=1),
@@ -236,7 +254,10 @@ def _read(name: str, dataset: Dataset, folder: Path) -> Graph:
         links = Path(staging) / dataset.folder
         links.mkdir(parents=True)
         for file in dataset.files:
-            (links / file).symlink_to((folder / file).resolve())
+            if is_pickled(file):
+                copy_official(folder / file, links / file)
+            else:
+                (links / file).symlink_to((folder / file).resolve())
         try:
             with contextlib.redirect_stderr(io.StringIO()):  # PyG says "Processing..." there
                 return dataset.reader(Path(staging))
@@ -252,7 +273,7 @@ def _read(name: str, dataset: Dataset, folder: Path) -> Graph:
 def _download(name: str, dataset: Dataset, root: Path, missing: Sequence[Path]) -> None:
     """Let the loader fetch the raw files into the cache, or say in one line which files to put where."""
     reason = "its download is gone or needs files by hand"
-    if dataset.downloads:
+    if dataset.downloads and not any(map(is_pickled, dataset.files)):  # a loader unpickles as soon as it has the file
         try:
             with tempfile.TemporaryDirectory(prefix="degem-") as staging, contextlib.redirect_stderr(io.StringIO()):
                 dataset.reader(Path(staging))

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from degem.data.locations import cache_root
 from degem.graph import Graph
+from degem.index_checks import csr_from_parts
 
 LAYOUT = 3  # part of every key: raise it when the layout changes, or how a scenario is made
 Arrays = dict[str, NDArray[Any]]
@@ -101,13 +102,13 @@ def _restore(about: dict[str, Any], store: Arrays) -> Graph:
     indices, indptr = (store[key] for key in about["adjacency"])
     if isinstance(about["features"], list):
         data, columns, rows = (store[key] for key in about["features"])
-        features: Any = sp.csr_array((data, columns, rows), shape=(num_nodes, num_features))
+        features: Any = csr_from_parts("features", data, columns, rows, (num_nodes, num_features))
     else:
         features = store[about["features"]]
     ones = np.ones(len(indices), dtype=np.float32)
     return Graph(
         features=features,
-        adjacency=sp.csr_array((ones, indices, indptr), shape=(num_nodes, num_nodes)),
+        adjacency=csr_from_parts("adjacency", ones, indices, indptr, (num_nodes, num_nodes)),
         labels=store[about["labels"]],
         node_ids=store[about["node_ids"]],
         class_names=None if about["class_names"] is None else tuple(about["class_names"]),

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from degem.errors import GraphError
 from degem.graph import Graph
+from degem.index_checks import csr_from_parts
 
 REQUIRED = ("features", "indptr", "indices")
 MASK = "mask_"
@@ -69,13 +70,7 @@ def _opened(file: Path) -> NDArray[Any]:
 
 
 def _adjacency(indptr: NDArray[Any], indices: NDArray[Any], num_nodes: int) -> sp.csr_array:
-    if indptr.shape != (num_nodes + 1,) or indices.ndim != 1 or {indptr.dtype.kind, indices.dtype.kind} - {"i", "u"}:
-        raise GraphError(
-            f"indptr {indptr.shape} {indptr.dtype} and indices {indices.shape} {indices.dtype} are not those of a CSR "
-            f"matrix of {num_nodes} nodes"
-        )
+    if indices.ndim != 1:
+        raise GraphError(f"indices has shape {indices.shape}, expected a row of numbers")
     ones = np.broadcast_to(np.float32(1), indices.shape)  # one number stands for all: no memory for them
-    try:
-        return sp.csr_array((ones, indices, indptr), shape=(num_nodes, num_nodes), copy=False)
-    except ValueError as error:
-        raise GraphError(f"indptr and indices are not those of a CSR matrix: {error}") from None
+    return csr_from_parts("adjacency", ones, indices, indptr, (num_nodes, num_nodes))

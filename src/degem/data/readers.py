@@ -82,6 +82,37 @@ def arxiv_structural(root: Path) -> Graph:
     return bare.replace(features=structural_features(bare.adjacency))
 
 
+def citation(name: str) -> Reader:
+    """A reader of one citation network of Shen et al. 2020; papers of several classes are unlabelled."""
+
+    def read(root: Path) -> Graph:
+        raw = _mat(root / "Citation" / "raw" / f"{name}.mat")
+        groups = np.asarray(raw["group"], dtype=np.int64)
+        labels = np.where(groups.sum(axis=1) == 1, groups.argmax(axis=1), -1)
+        return _graph(raw["attrb"], _pairs(raw["network"]), labels)
+
+    return read
+
+
+def amazon_fraud(root: Path) -> Graph:
+    """Amazon's accounts (Dou et al. 2020): no classes to learn, and the truth in the column ``is_fraud``."""
+    raw = _mat(root / "AmazonFraud" / "raw" / "Amazon.mat")
+    is_fraud = np.asarray(raw["Label"]).ravel() == 1
+    nobody = np.full(len(is_fraud), -1)
+    return _graph(raw["Attributes"].toarray(), _pairs(raw["Network"]), nobody, columns={"is_fraud": is_fraud})
+
+
+def _mat(path: Path) -> dict[str, Any]:
+    from scipy.io import loadmat  # slow to load, and two readers need it
+
+    arrays: dict[str, Any] = loadmat(path)
+    return arrays
+
+
+def _pairs(adjacency: Any) -> NDArray[Any]:
+    return np.stack(sp.coo_array(adjacency).coords, axis=1)
+
+
 def _ogb_raw(root: Path) -> dict[str, Any]:
     try:
         from ogb.io.read_graph_raw import read_csv_graph_raw
