@@ -7,11 +7,11 @@ import pytest
 
 from degem import Detector, NodeSet
 from degem.bench import protocols
-from degem.bench.protocols import fit, judge, run, scenario_settings
+from degem.bench.protocols import fit, judge, run
 from degem.metrics import auroc_id_positive
 from degem.shifts import Scenario
 
-LOOKED_INTO = ("msp", "mahalanobis", "knn", "jlde", "gkde", "gpn", "oodgat")
+LOOKED_INTO = ("msp", "mahalanobis", "knn", "gkde", "gpn", "oodgat")
 QUICK: dict[str, dict[str, Any]] = {name: {"num_epochs": 3} for name in LOOKED_INTO}
 QUICK["degem"] = {"num_epochs": 3, "latent_dim": 8}
 QUICK["gkde"]["num_teacher_epochs"] = 2
@@ -46,10 +46,9 @@ def guarded(scenario: Scenario) -> Scenario:
     )
 
 
-@pytest.mark.parametrize("protocol", ["strict", "inductive"])
 @pytest.mark.parametrize("method", ["learner", "degree", "msp", "degem"])
 def test_nothing_but_the_training_graph_is_touched_before_fit_returns(
-    protocol: str, method: str, scenario: Scenario, monkeypatch: pytest.MonkeyPatch
+    method: str, scenario: Scenario, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fitted = []
 
@@ -59,7 +58,7 @@ def test_nothing_but_the_training_graph_is_touched_before_fit_returns(
 
     monkeypatch.setattr(protocols, "judge", stop)
     detector = Detector.registry[method](**QUICK.get(method, {}))
-    run(protocol, detector, guarded(scenario), ["structure", "feature"])
+    run("strict", detector, guarded(scenario), ["structure", "feature"])
     assert fitted == [detector]
 
 
@@ -142,14 +141,6 @@ def test_degem_in_stages_is_not_looked_at_before_it_is_finished(
     monkeypatch.setattr(protocols._Looks, "keep", lambda _, outcomes: kept.append(outcomes))
     run("oracle", Detector.registry["degem"](**QUICK["degem"]), scenario, ["feature"])
     assert len(kept) == 1
-
-
-def test_protocols_ask_for_their_scenarios() -> None:
-    assert not scenario_settings("strict", 3, 0.5).without_test
-    inductive = scenario_settings("inductive", 3, 0.5)
-    assert inductive.without_test
-    assert inductive.without_ood
-    assert (inductive.seed, inductive.label_rate) == (3, 0.5)
 
 
 def test_steps_before_there_is_a_score_do_not_count(scenario: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ def test_rows_come_back_and_the_columns_are_the_documented_ones(tmp_path: Path) 
     with (tmp_path / "results.csv").open() as file:
         header = next(csv.reader(file))
     places, figures = "method dataset shift seed protocol", "auroc aupr fpr95 acc fit_seconds score_seconds peak_mib"
-    assert " ".join(header) == f"{places} {figures} version parameters error"
+    assert " ".join(header) == f"{places} {figures} version parameters error false_alarm found"
     assert tuple(header) == COLUMNS
 
 

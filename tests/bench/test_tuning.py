@@ -12,9 +12,9 @@ from degem.shifts import Scenario
 
 
 def test_the_papers_space_is_whole_for_degem() -> None:
-    space = space_of("degem", published=True)
+    space = space_of("degem-published")
     assert len(space) == 9
-    assert set(space) <= set(names(Detector.registry["degem"]))
+    assert set(space) <= set(names(Detector.registry["degem-published"]))
     assert set(space_of("degem")) < set(space)
 
 

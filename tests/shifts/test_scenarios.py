@@ -12,8 +12,6 @@ from degem.shifts.assembly import label_leave_out, manipulation
 from degem.shifts.label import label_parts
 from degem.shifts.scenarios import kind_of, scenario_name, shifts_of
 
-INDUCTIVE = Settings(without_ood=True, without_test=True)
-
 
 def label_scenario(graph: Graph, settings: Settings) -> Scenario:
     inside, _, _ = label_parts(graph.labels, 1)
@@ -33,32 +31,6 @@ def test_label_shift_hides_every_label_but_those_of_train_and_val(small_graph: G
     assert "test" not in graph.masks
     assert scenario.id_test.graph is graph
     assert scenario.ood["label"].graph is graph
-
-
-def test_inductive_training_graphs_lack_test_and_ood_nodes(small_graph: Graph) -> None:
-    scenario = label_scenario(small_graph, INDUCTIVE)
-    known = set(scenario.train_graph.node_ids.tolist())
-    for nodes in (scenario.id_test, scenario.ood["label"]):
-        assert nodes.graph.num_nodes == small_graph.num_nodes
-        assert not known & set(nodes.graph.node_ids[nodes.nodes].tolist())
-    exposed = scenario.exposure["label"]
-    assert set(small_graph.labels[exposed.graph.node_ids[exposed.nodes]]) == {1}
-    assert not set(scenario.ood["label"].nodes.tolist()) & set(exposed.graph.node_ids.tolist())
-
-
-def test_inductive_exposure_graphs_lack_the_test_nodes_too(small_graph: Graph) -> None:
-    split = random_split(small_graph.labelled, 0)
-    tested = set(small_graph.node_ids[split["test"]])
-    exposure = manipulation(small_graph, split, INDUCTIVE).exposure
-    for shift in ("structure", "feature"):
-        assert not tested & set(exposure[shift].graph.node_ids), shift
-        assert len(exposure[shift].nodes) == small_graph.num_nodes - len(tested)
-
-
-def test_ood_nodes_alone_can_be_kept_out(small_graph: Graph) -> None:
-    scenario = label_scenario(small_graph, Settings(without_ood=True))
-    assert set(small_graph.labels[scenario.train_graph.node_ids]) == {2}
-    assert set(scenario.id_test.nodes.tolist()) <= set(scenario.train_graph.node_ids.tolist())
 
 
 def test_manipulated_graphs_know_nothing_of_their_nodes(small_graph: Graph) -> None:

@@ -1,5 +1,6 @@
 """Imported by the fork server alone: what every worker would otherwise load for itself."""
 
+import contextlib
 import gc
 from importlib import import_module
 
@@ -13,6 +14,7 @@ LATE = (
     "scipy.spatial.distance",
     "sklearn.covariance",
     "sklearn.decomposition",
+    "sklearn.ensemble",
     "sklearn.linear_model",
     "sklearn.neighbors",
     "sklearn.utils.extmath",
@@ -22,6 +24,8 @@ LATE = (
 gc.disable()  # nothing of a library is garbage, and looking for some takes a fifth of the time
 for library in ("degem.bench.worker", *LATE):
     import_module(library)
+with contextlib.suppress(ImportError):  # what runs numba's parallel loops; loading it starts no threads either
+    import_module("numba.np.ufunc.omppool")
 numba.njit("void()")(lambda: None)  # the first compilation fills numba's tables; it starts no threads
 gc.freeze()
 gc.enable()

@@ -1,11 +1,12 @@
-"""How a detector is fitted and judged: strict, oracle or inductive.
+"""How a detector is fitted and judged: strict, oracle or arrival.
 
 - **strict**: a detector is handed the training graph (and exposure nodes, if it is one of the methods that need such)
   and nothing else; test and OOD nodes are touched only after ``fit`` has returned.
 - **oracle**: the paper's: while it trains, the detector is scored on the test nodes, and for each shift the step with
   the highest test AUROC + test accuracy counts. Steps before there is anything to score (a flow that is learnt after
   the network, say) do not count; DeGEM trained in stages, its default, has none that do: the finished model counts.
-- **inductive**: strict, on a training graph without the ID test nodes and without any OOD node.
+- **arrival**: new ID nodes and OOD nodes are absent from the training graph, with their edges; both join, and the grown
+  graph is scored once (:mod:`degem.bench.arrival`).
 """
 
 from __future__ import annotations
@@ -18,24 +19,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from degem.detectors import Detector, Scored
 from degem.detectors.backbone import GCNDetector
 from degem.detectors.split import TrainingSet, resolve_training_set
 from degem.graph import Graph, NodeSet
-from degem.shifts import Scenario, Settings
+from degem.shifts import Scenario
 from degem.training import Progress, silent
 
 if TYPE_CHECKING:
     from degem.metrics import Metrics
 
 ORACLE_LOOKS = 100  # at most so many looks at the test nodes while one fit trains
-
-
-def scenario_settings(protocol: str, seed: int, label_rate: float) -> Settings:
-    """How a protocol wants its scenarios made."""
-    hidden = protocol == "inductive"
-    return Settings(seed=seed, label_rate=label_rate, without_ood=hidden, without_test=hidden)
 
 
 @dataclass(frozen=True)
@@ -47,12 +43,16 @@ class Outcome:
         acc: Accuracy on ID test nodes in percent, NaN without classes.
         fit_seconds: Seconds of the fit.
         score_seconds: Seconds of scoring the ID and the OOD graph.
+        false_alarm: Share of new ID nodes with p ≤ 0.05 in percent, under arrival.
+        found: Share of OOD nodes with p ≤ 0.05 in percent, under arrival.
     """
 
     metrics: Metrics
     acc: float
     fit_seconds: float
     score_seconds: float
+    false_alarm: float = math.nan
+    found: float = math.nan
 
     @property
     def worth(self) -> float:
@@ -64,9 +64,9 @@ def run(protocol: str, detector: Detector, scenario: Scenario, shifts: Sequence[
     """Fit a detector once and judge it on shifts that share its training graph and its exposure nodes.
 
     Arguments:
-        protocol: ``strict``, ``oracle`` or ``inductive``.
+        protocol: ``strict`` or ``oracle``; :func:`degem.bench.arrival.run` is for arrival.
         detector: The detector, not fitted.
-        scenario: What it learns from and is asked about, made by :func:`scenario_settings` of the same protocol.
+        scenario: What it learns from and is asked about.
         shifts: Names of shifts in the scenario.
     """
     exposure = scenario.exposure[shifts[0]] if detector.needs_exposure else None
@@ -98,7 +98,7 @@ def judge(detector: Detector, scenario: Scenario, shifts: Sequence[str], fit_sec
 
     inside, id_seconds = scored(scenario.id_test.graph)
     id_scores = np.asarray(inside.scores)[scenario.id_test.nodes]
-    acc = _accuracy(detector, inside, scenario)
+    acc = accuracy_of(detector, inside, scenario.id_test.nodes, scenario.test_labels)
     outcomes = {}
     for shift in shifts:
         nodes = scenario.ood[shift]
@@ -153,10 +153,11 @@ class _Looks:
                 self.best[shift] = outcome
 
 
-def _accuracy(detector: Detector, scored: Scored, scenario: Scenario) -> float:
+def accuracy_of(detector: Detector, scored: Scored, nodes: NDArray[np.int64], labels: NDArray[np.int64]) -> float:
+    """Accuracy on nodes of a scored graph in percent, NaN where the detector has no classes or the nodes no labels."""
     from degem.metrics import accuracy
 
-    if scored.probabilities is None:
-        return float("nan")
-    best = np.asarray(scored.probabilities)[scenario.id_test.nodes].argmax(axis=1)
-    return 100 * accuracy(scenario.test_labels, np.asarray(detector.classes_)[best])
+    if scored.probabilities is None or not (labels >= 0).any():
+        return math.nan
+    best = np.asarray(scored.probabilities)[nodes].argmax(axis=1)
+    return 100 * accuracy(labels, np.asarray(detector.classes_)[best])

@@ -50,8 +50,10 @@ def tables_in(folder: Path) -> Results:
 
 def _filled(spec: Spec, rows: tuple[Row, ...], protocol: str) -> bool:
     """Whether a table has rows of its own: the trivial controls, which stand in every one, make only the main table."""
+    if (spec.protocol == "arrival") != (protocol == "arrival"):
+        return False  # cells of the same name hold other nodes there
     table = entries(spec, rows, protocol)
-    return any(spec.name == "main" or entry.part != CONTROLS for entry in table)
+    return any(spec.name in ("main", "arrival") or entry.part != CONTROLS for entry in table)
 
 
 def _as_published(path: Path) -> dict[tuple[str, str, str], float]:

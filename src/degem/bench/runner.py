@@ -124,6 +124,8 @@ def absent_datasets(datasets: Iterable[str], data_dir: Path | None = None) -> di
             sources = ["cora"]
         elif dataset == TWITCH:
             sources = [domain.ID_DOMAIN, domain.EXPOSURE_DOMAIN, *domain.OOD_DOMAINS.values()]
+        elif dataset in domain.CITATION.values():
+            sources = list(domain.CITATION.values())
         missing = [paths for source in sources if (paths := missing_files(source, data_dir))]
         if missing:
             found[dataset] = missing[0]

@@ -17,20 +17,22 @@ from pydantic import Field, TypeAdapter, ValidationError
 from degem import parameters
 from degem.detectors import Detector
 from degem.errors import DegemError, ParameterError
+from degem.shifts.arrival_scenarios import FRAUD, arrivals_of
 from degem.shifts.scenarios import kind_of, scenario_name, shifts_of
 
 FOLDER = Path(__file__).parent / "specs"
-PROTOCOLS = ("strict", "oracle", "inductive")
+PROTOCOLS = ("arrival", "strict", "oracle")
 TRIVIAL = ("degree", "nonzeros", "norm")
+SIMPLE = ("iforest", "iforest-1hop", "ecod", "ecod-1hop", "feature-knn", "feature-knn-1hop")
 
 # What a TOML table may hold: for each key its type, and what to tell somebody who wrote another.
 Keys = Mapping[str, tuple[Any, str]]
 TABLE: Keys = {
     "title": (str, "a text"),
     "published": (str, "the name of a table of the paper"),
+    "protocol": (Literal["strict", "oracle", "arrival"], "strict, oracle or arrival"),
     "methods": (list[str], 'a list such as ["degem", "msp"], or ["*"] for all'),
     "variants": (list[dict[str, Any]], "tables headed [[variants]]"),
-    "base": (Literal["published"], "'published', or left out"),
     "datasets": (list[str], 'a list such as ["cora", "actor"]'),
     "seeds": (int | str, 'how many (5 is 0 to 4), or a text such as "11,12"'),
     "shifts": (list[str], 'a list such as ["structure", "label"]'),
@@ -79,6 +81,7 @@ class Spec:
         seeds: Its seeds.
         shifts: Its shifts; None for every shift that makes sense.
         label_rates: Shares of training labels.
+        protocol: The protocol it is run under unless another one is asked for.
     """
 
     name: str
@@ -89,6 +92,7 @@ class Spec:
     seeds: tuple[int, ...]
     shifts: tuple[str, ...] | None = None
     label_rates: tuple[float, ...] = (1.0,)
+    protocol: str = "strict"
 
 
 @dataclass(frozen=True)
@@ -110,20 +114,21 @@ class Task:
 
 @cache
 def _described(method: str, changes: str, label_rate: float) -> str:
-    """Every parameter that plays a part, those that were ``set``, and the share of labels."""
-    idle = _made(method, changes).idle_parameters
-    settings = {name: value for name, value in _varied(method, changes).items() if name.split("__")[0] not in idle}
+    """Every parameter, those that were ``set``, and the share of labels."""
+    settings = _varied(method, changes)
     return json.dumps({"label_rate": label_rate, "set": _changed(method, changes), **settings}, sort_keys=True)
 
 
 def changed(variant: Variant) -> dict[str, Any]:
     """The parameters of a variant that differ from the method's defaults."""
+    if not variant.changes:
+        return {}
     return _changed(variant.method, json.dumps(dict(variant.changes)))
 
 
 def trains_in_stages(variant: Variant) -> bool:
     """Whether a variant's training has no step before the last at which it could be scored."""
-    return _varied(variant.method, json.dumps(dict(variant.changes))).get("training") == "staged"
+    return variant.method == "degem"
 
 
 @cache
@@ -134,14 +139,7 @@ def _changed(method: str, changes: str) -> dict[str, Any]:
 
 @cache
 def _varied(method: str, changes: str) -> dict[str, Any]:
-    return _settings(_made(method, changes))
-
-
-def _made(method: str, changes: str) -> Detector:
-    return Variant(method, method, json.loads(changes)).detector()
-
-
-def _settings(detector: Detector) -> dict[str, Any]:
+    detector = Variant(method, method, json.loads(changes)).detector()
     return {
         name: value
         for name, value in parameters.values(detector).items()
@@ -192,6 +190,7 @@ def _spec(name: str, raw: Mapping[str, Any]) -> Spec:
         seeds=parse_seeds(str(raw.get("seeds", 5))),
         shifts=_shifts(raw["shifts"]) if "shifts" in raw else None,
         label_rates=tuple(float(rate) for rate in raw.get("label_rates", (1.0,))),
+        protocol=raw.get("protocol", "strict"),
     )
 
 
@@ -204,8 +203,7 @@ def _variants(raw: Mapping[str, Any]) -> Iterator[Variant]:
     for entry in raw.get("variants", ()):
         _check_keys("a variant", entry, VARIANT, needed={"name", "method"})
         _check_method(entry["method"])
-        base = as_published(entry["method"]) if "base" in raw else {}
-        yield Variant(entry["name"], entry["method"], {**base, **entry.get("set", {})})
+        yield Variant(entry["name"], entry["method"], entry.get("set", {}))
     yield from (Variant(method, method) for method in TRIVIAL if method not in methods)
 
 
@@ -238,15 +236,6 @@ def _shifts(names: Sequence[str]) -> tuple[str, ...]:
     for name in names:
         kind_of(name)
     return tuple(names)
-
-
-def as_published(method: str) -> dict[str, Any]:
-    """How a method's published settings differ from its defaults; most methods have no others."""
-    kind = Detector.registry[method]
-    if not hasattr(kind, "as_published"):
-        return {}
-    defaults, settings = _settings(kind()), _settings(kind.as_published())
-    return {name: value for name, value in settings.items() if value != defaults[name]}
 
 
 def parse_seeds(text: str) -> tuple[int, ...]:
@@ -299,25 +288,55 @@ def narrowed(
     )
 
 
-def tasks_of(specs: Iterable[Spec], protocol: str) -> list[Task]:
-    """Every row that the tables need, once; there must be one."""
+def shifts_under(protocol: str, dataset: str) -> tuple[str, ...]:
+    """The shifts of a dataset under a protocol.
+
+    Example:
+        >>> shifts_under("strict", "amazon-fraud"), shifts_under("arrival", "amazon-fraud")
+        ((), ('fraud',))
+    """
+    return arrivals_of(dataset) if protocol == "arrival" else shifts_of(dataset)
+
+
+def takes_part(method: str, dataset: str, protocol: str) -> bool:
+    """Whether a protocol has what a method needs: under arrival nobody is known to be OOD, and some graphs lack labels.
+
+    Example:
+        >>> takes_part("msp", "cora", "arrival"), takes_part("msp", "amazon-fraud", "arrival")
+        (True, False)
+    """
+    if protocol != "arrival":
+        return True
+    kind = Detector.registry[method]
+    return not kind.needs_exposure and not (kind.needs_labels and dataset == FRAUD)
+
+
+def tasks_of(specs: Iterable[Spec], protocol: str | None = None) -> list[Task]:
+    """Every row that the tables need, once; there must be one.
+
+    Arguments:
+        specs: The tables.
+        protocol: The protocol; default: each table's own.
+    """
     specs = list(specs)
-    if protocol not in PROTOCOLS:
+    if protocol not in (None, *PROTOCOLS):
         raise ParameterError(f"there is no protocol {protocol!r}: choose {', '.join(PROTOCOLS)}")
     found: dict[tuple[Any, ...], Task] = {}
     for spec in specs:
+        under = protocol or spec.protocol
         for dataset in spec.datasets:
-            shifts = [shift for shift in shifts_of(dataset) if spec.shifts is None or shift in spec.shifts]
-            for rate in spec.label_rates:
-                for variant in spec.variants:
-                    for shift, seed in itertools.product(shifts, spec.seeds):
-                        task = Task(variant, dataset, shift, seed, protocol, rate)
-                        found.setdefault((variant.method, dataset, shift, seed, task.parameters), task)
+            shifts = [s for s in shifts_under(under, dataset) if spec.shifts is None or s in spec.shifts]
+            variants = [variant for variant in spec.variants if takes_part(variant.method, dataset, under)]
+            for rate, variant, shift, seed in itertools.product(spec.label_rates, variants, shifts, spec.seeds):
+                task = Task(variant, dataset, shift, seed, under, rate)
+                found.setdefault((variant.method, dataset, shift, seed, under, task.parameters), task)
     if not found:
         known = (
-            f"{name} has {', '.join(shifts_of(name))}" for name in dict.fromkeys(n for s in specs for n in s.datasets)
+            f"{name} has {', '.join(shifts_under(protocol or s.protocol, name)) or 'no shift'}"
+            for s in specs
+            for name in s.datasets
         )
         raise ParameterError(
-            f"no method, dataset and shift are left to run: {'; '.join(known) or 'no dataset is named'}"
+            f"no method, dataset and shift are left to run: {'; '.join(dict.fromkeys(known)) or 'no dataset is named'}"
         )
     return list(found.values())

@@ -6,6 +6,7 @@ import csv
 import dataclasses
 import fcntl
 import io
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,7 @@ class Row:
         dataset: The dataset.
         shift: The shift.
         seed: The seed of scenario and detector.
-        protocol: ``strict``, ``oracle`` or ``inductive``.
+        protocol: ``strict``, ``oracle`` or ``arrival``.
         auroc: Area under the ROC curve; NaN in a failed row, like the other figures.
         aupr: Average precision of ID nodes.
         fpr95: Share of OOD nodes accepted at 95 % recall of ID nodes.
@@ -35,6 +36,8 @@ class Row:
         version: The version of degem.
         parameters: The detector's parameters and the label rate, as JSON.
         error: What went wrong, if anything.
+        false_alarm: Share of new ID nodes with p ≤ 0.05; NaN but under arrival.
+        found: Share of OOD nodes with p ≤ 0.05; NaN but under arrival.
     """
 
     method: str
@@ -52,6 +55,8 @@ class Row:
     version: str
     parameters: str
     error: str = ""
+    false_alarm: float = math.nan
+    found: float = math.nan
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -60,7 +65,8 @@ class Row:
 
 
 COLUMNS = tuple(column.name for column in dataclasses.fields(Row))
-_NUMBERS = ("auroc", "aupr", "fpr95", "acc", "fit_seconds", "score_seconds", "peak_mib")
+_NUMBERS = ("auroc", "aupr", "fpr95", "acc", "fit_seconds", "score_seconds", "peak_mib", "false_alarm", "found")
+_OLD_COLUMNS = COLUMNS[: COLUMNS.index("false_alarm")]  # of stores written before there was arrival
 
 
 class Store:
@@ -83,6 +89,7 @@ class Store:
     def append(self, rows: list[Row]) -> None:
         """Add rows; when this returns they are on disk. Several processes may do so at once."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._upgrade()
         with self.path.open("a+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             _drop_torn_line(file)
@@ -98,7 +105,7 @@ class Store:
         text = self.path.read_bytes()
         lines = text[: text.rfind(b"\n") + 1].decode(errors="replace").splitlines()
         reader = csv.DictReader(lines)
-        if lines and tuple(reader.fieldnames or ()) != COLUMNS:
+        if lines and tuple(reader.fieldnames or ()) not in (COLUMNS, _OLD_COLUMNS):
             raise DegemError(f"{self.path} is no store of results (its first line is {lines[0][:40]!r}): move it away")
         return [self._row(record, reader.line_num) for record in reader]
 
@@ -115,6 +122,18 @@ class Store:
             self.path.open("ab").close()
         except OSError as error:
             raise DegemError(f"{self.path} cannot be written ({error.strerror}): choose another folder") from None
+        self._upgrade()
+
+    def _upgrade(self) -> None:
+        """Give a store without the newest columns these, so that new rows fit in."""
+        if not self.path.is_file():
+            return
+        with self.path.open("rb") as file:
+            if file.readline() != _line(_OLD_COLUMNS):
+                return
+        upgraded = self.path.with_suffix(".upgraded")
+        upgraded.write_bytes(_line(COLUMNS) + b"".join(_line(_texts(row)) for row in self.rows()))
+        upgraded.replace(self.path)
 
     def size(self) -> int:
         """The size of the file in bytes: it changes when there are new rows."""
@@ -164,5 +183,5 @@ def made_folder(folder: Path) -> None:
 def _row(record: dict[str, str]) -> Row:
     if None in record.values():
         raise ValueError("too few columns")
-    numbers = {name: float(record[name]) if record[name] else float("nan") for name in _NUMBERS}
+    numbers = {name: float(record[name]) if record.get(name) else math.nan for name in _NUMBERS}
     return Row(**{**record, **numbers, "seed": int(record["seed"])})  # type: ignore[arg-type]

@@ -7,6 +7,7 @@ import io
 import math
 from collections.abc import Mapping, Sequence
 
+from degem.bench.arrival_tables import BESIDE, arrival_grids
 from degem.bench.comparison import Comparison
 from degem.bench.formats import PLAIN, Grid
 from degem.bench.specs import Spec
@@ -28,6 +29,8 @@ def grids(
         metric: ``auroc``, ``aupr``, ``fpr95`` or ``acc``.
         by_shift: One narrow table a shift instead of one wide table a dataset.
     """
+    if protocol == "arrival":
+        return arrival_grids(spec, rows, metric, METRIC_NAMES[metric], by_shift=by_shift)
     table = entries(spec, rows, protocol, metric)
     found = []
     for dataset, rate in dict.fromkeys((entry.dataset, entry.label_rate) for entry in table):
@@ -151,7 +154,7 @@ def csv_text(spec: Spec, rows: Sequence[Row], protocol: str) -> str:
     """Every cell and metric of a table, one line each, for other programs."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    for metric in METRIC_NAMES:
+    for metric in (*METRIC_NAMES, *(BESIDE if protocol == "arrival" else ())):
         for entry in entries(spec, rows, protocol, metric):
             ours = entry.ours
             numbers = ["", "", "", "", ""] if ours is None else [ours.mean, ours.std, ours.low, ours.high, ours.count]

@@ -24,7 +24,6 @@ import numpy as np
 
 from degem import parameters
 from degem.bench.protocols import run
-from degem.bench.specs import as_published
 from degem.bench.store import made_folder
 from degem.data.splits import random_split
 from degem.detectors import Detector
@@ -35,6 +34,7 @@ from degem.shifts import Scenario
 
 Space = dict[str, tuple[float, ...]]
 SHARES = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
+CLASSIFICATION = (0.01, 0.05, 0.1, 0.3, 0.5, 1.0)
 
 # The paper's table of search spaces. Its first lines are for every method, as its baselines were searched too.
 TRAINING: Space = {
@@ -51,14 +51,15 @@ MARGINS: Space = {
 PROPAGATION: Space = {"self_weight": (0.1, 0.3, 0.5, 0.7, 0.9), "num_propagations": (1, 2, 3, 5, 8, 12, 16)}
 OWN: dict[str, Space] = {
     # The rest of the paper's table. Its noise is a standard deviation in the authors' program, whatever its σ² says.
-    "degem": {
+    "degem-published": {
         "self_weight": SHARES,
         "condition_weight": SHARES,
         "energy_readout_weight": SHARES,
         "langevin__step_size": (1.0, 5.0, 10.0),
         "langevin__noise_std": (0.01, 0.005),
-        "classification_weight": (0.01, 0.05, 0.1, 0.3, 0.5, 1.0),
+        "classification_weight": CLASSIFICATION,
     },
+    "degem": {"classification_weight": CLASSIFICATION},
     # Liang et al. 2018: ten temperatures, 21 steps from 0 to 0.004.
     "odin": {
         "temperature": (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000),
@@ -73,8 +74,6 @@ OWN: dict[str, Space] = {
     # The two settings of GPN's authors, mixed.
     "gpn": {"latent_dim": (10, 16), "teleport": (0.1, 0.2), "entropy_weight": (1e-5, 1e-4)},
 }
-# Parts of the paper's training that the default way does not have, or that mean another thing there.
-PUBLISHED_ONLY = ("condition_weight", "energy_readout_weight", "langevin__step_size", "langevin__noise_std")
 STUDY, BEST = "study.journal", "best.json"
 Objective = Callable[[Detector], float]
 
@@ -94,20 +93,18 @@ class Best:
     num_trials: int
 
 
-def space_of(method: str, *, published: bool = False) -> Space:
+def space_of(method: str) -> Space:
     """What is searched for a method: the training settings it has, and its own.
 
     Arguments:
         method: A registered detector.
-        published: Whether its published settings are tuned, for which the space was made, or its defaults.
 
     Example:
         >>> sorted(space_of("knn"))
         ['dropout', 'learning_rate', 'num_neighbors', 'weight_decay']
     """
     known = set(parameters.names(Detector.registry[method]))
-    own = {name: choices for name, choices in OWN.get(method, {}).items() if published or name not in PUBLISHED_ONLY}
-    return {name: choices for name, choices in TRAINING.items() if name in known} | own
+    return {name: choices for name, choices in TRAINING.items() if name in known} | OWN.get(method, {})
 
 
 def strict_objective(graph: Graph, seed: int, exposure: NodeSet | None = None) -> Objective:
@@ -156,7 +153,6 @@ def tune(
     protocol: str,
     name: str,
     key: str = "",
-    published: bool = False,
 ) -> Best:
     """Random search, as in the paper; every trial is kept, and a study that was interrupted goes on.
 
@@ -169,21 +165,19 @@ def tune(
         protocol: ``strict`` or ``oracle``; part of the study's name.
         name: What is tuned on; part of the study's name.
         key: What tells graphs of the same name apart; part of the study's name, as the seed is.
-        published: Start from the method's published settings instead of its defaults.
     """
     try:
         import optuna
         from optuna.storages.journal import JournalFileBackend
     except ImportError:
         raise DegemError("tuning needs the optuna package: pip install 'degem[tune]'") from None
-    space, base = space_of(method, published=published), as_published(method) if published else {}
+    space = space_of(method)
     if not space:
         raise ParameterError(f"{method} has no parameter in the search space: there is nothing to tune")
     made_folder(folder)
     optuna.logging.set_verbosity(optuna.logging.ERROR)  # else it prints a traceback for each trial that fails
     storage = optuna.storages.JournalStorage(JournalFileBackend(str(folder / STUDY)))
-    start = " as published" if published else ""
-    study_name = " ".join(filter(None, (f"{method}{start} on {name}", key, f"seed {seed}, {protocol}")))
+    study_name = " ".join(filter(None, (f"{method} on {name}", key, f"seed {seed}, {protocol}")))
     study = optuna.create_study(storage=storage, study_name=study_name, direction="maximize", load_if_exists=True)
     done = [trial for trial in study.trials if trial.state.is_finished()]
     study.sampler = optuna.samplers.RandomSampler(seed=seed + len(done))  # a resumed search draws on, not again
@@ -193,7 +187,7 @@ def tune(
     def attempt(trial: optuna.Trial) -> float:
         drawn = {parameter: trial.suggest_categorical(parameter, choices) for parameter, choices in space.items()}
         try:
-            return objective(Detector.registry[method](seed=seed).set_params(**{**base, **drawn}))
+            return objective(Detector.registry[method](seed=seed).set_params(**drawn))
         except DegemError as error:
             failures.append(str(error))
             raise
@@ -203,7 +197,7 @@ def tune(
     if not finished:
         reason = failures[-1] if failures else f"in earlier runs, kept in {folder / STUDY}"
         raise DegemError(f"{study_name}: every trial failed ({reason})")
-    best = Best({**base, **study.best_params}, study.best_value, len(finished))
+    best = Best(study.best_params, study.best_value, len(finished))
     about = {"method": method, "protocol": protocol, "on": name, "value": best.value, "parameters": best.parameters}
     (folder / BEST).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
     return best

@@ -17,13 +17,13 @@ from pathlib import Path
 
 import torch
 
-from degem.bench.protocols import Outcome, run, scenario_settings
+from degem.bench import arrival
+from degem.bench.protocols import Outcome, run
 from degem.bench.specs import Task
 from degem.bench.store import Row, Store
 from degem.detectors import Detector
 from degem.detectors.backbone import BackboneCache, BackboneDetector
-from degem.shifts.base import Scenario
-from degem.shifts.scenarios import load_scenario
+from degem.shifts import Arrival, Scenario, Settings, load_arrival, load_scenario
 
 NAN = float("nan")
 
@@ -75,12 +75,12 @@ def work(group: Group, folder: Path, places: Places, threads: int, parent: int) 
         gc.collect()
 
 
-def _scenario(group: Group, data_dir: Path) -> Scenario:
-    settings = scenario_settings(group.protocol, group.seed, group.label_rate)
-    return load_scenario(group.dataset, group.kind, settings, data_dir)
+def _scenario(group: Group, data_dir: Path) -> Scenario | Arrival:
+    load = load_arrival if group.protocol == "arrival" else load_scenario
+    return load(group.dataset, group.kind, Settings(seed=group.seed, label_rate=group.label_rate), data_dir)
 
 
-def results(group: Group, load: Callable[[], Scenario]) -> Iterator[list[Row]]:
+def results(group: Group, load: Callable[[], Scenario | Arrival]) -> Iterator[list[Row]]:
     """The rows of a group, one list a fit; whatever fails is a row that says how."""
     try:
         scenario = load()
@@ -94,19 +94,25 @@ def results(group: Group, load: Callable[[], Scenario]) -> Iterator[list[Row]]:
             detector = tasks[0].variant.detector(group.seed)
             if isinstance(detector, BackboneDetector) and group.protocol != "oracle":
                 detector.share(cache)  # the oracle looks into each training, so each has its own
-            outcomes = run(group.protocol, detector, scenario, [task.shift for task in tasks])
+            shifts = [task.shift for task in tasks]
+            if isinstance(scenario, Arrival):
+                outcomes = arrival.run(detector, scenario, shifts)
+            else:
+                outcomes = run(group.protocol, detector, scenario, shifts)
             peak = _peak_mib()
             yield [_done(task, outcomes[task.shift], peak) for task in tasks]
         except Exception as error:
             yield [failed(task, error) for task in tasks]
 
 
-def _fits(group: Group, scenario: Scenario) -> Iterator[Sequence[Task]]:
+def _fits(group: Group, scenario: Scenario | Arrival) -> Iterator[Sequence[Task]]:
     """Tasks by what has to be fitted: once a variant, but once for each exposure set where the method uses it."""
     fits: dict[tuple[str, int], list[Task]] = defaultdict(list)
     for task in group.tasks:
-        exposed = Detector.registry[task.variant.method].needs_exposure
-        fits[task.parameters + task.variant.method, id(scenario.exposure[task.shift]) if exposed else 0].append(task)
+        exposure = 0
+        if isinstance(scenario, Scenario) and Detector.registry[task.variant.method].needs_exposure:
+            exposure = id(scenario.exposure[task.shift])
+        fits[task.parameters + task.variant.method, exposure].append(task)
     return iter(fits.values())
 
 
@@ -126,6 +132,8 @@ def _done(task: Task, outcome: Outcome, peak_mib: float) -> Row:
         peak_mib=peak_mib,
         version=version("degem"),
         parameters=task.parameters,
+        false_alarm=outcome.false_alarm,
+        found=outcome.found,
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from degem.data.splits import Masks
+from degem.data.splits import Masks, keep_labels
 from degem.graph import Graph, NodeSet
 from degem.ops.features import row_normalize
 
@@ -21,14 +21,10 @@ class Settings:
     Arguments:
         seed: Seed of the split and of every shift.
         label_rate: The share of training labels kept. The other training nodes stay known as in-distribution.
-        without_ood: Keep OOD and exposure nodes out of the training graph.
-        without_test: Keep the ID test nodes out of the training graph.
     """
 
     seed: int = 0
     label_rate: float = 1.0
-    without_ood: bool = False
-    without_test: bool = False
 
 
 @dataclass(frozen=True)
@@ -38,7 +34,7 @@ class Scenario:
     Arguments:
         dataset: Its dataset.
         train_graph: What a detector is fitted on, with masks ``train`` and ``val``; no other node has a label.
-        id_test: In-distribution nodes to score; their graph is ``train_graph`` itself unless test nodes are kept out.
+        id_test: In-distribution nodes to score; their graph is ``train_graph`` itself.
         test_labels: The classes of ``id_test``.
         ood: OOD nodes to score, by the name of the shift.
         exposure: Nodes known to be OOD, for the methods that need such, by the name of the shift.
@@ -66,9 +62,11 @@ def normalized(graph: Graph) -> Graph:
     return graph if (values < 0).any() else graph.replace(features=row_normalize(graph.features))
 
 
-def known_only(graph: Graph, split: Masks) -> Graph:
-    """The graph with the masks ``train`` and ``val``, and labels on those nodes alone."""
+def known_only(graph: Graph, split: Masks, settings: Settings) -> Graph:
+    """The graph with the masks ``train`` and ``val``, and labels on those nodes alone, as many as the settings say."""
     seen = split["train"] | split["val"]
+    if settings.label_rate < 1:
+        seen &= keep_labels(split["train"], graph.labels, settings.label_rate, settings.seed) | ~split["train"]
     return graph.replace(
         labels=np.where(seen, graph.labels, -1),
         masks={"train": split["train"], "val": split["val"]},

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from degem.graph import Graph
+from degem.ops.features import Features
 
 
 def feature_shift(graph: Graph, rng: np.random.Generator) -> Graph:
@@ -23,10 +24,14 @@ def feature_shift(graph: Graph, rng: np.random.Generator) -> Graph:
         >>> bool((shifted >= 0).all() and (shifted <= 1).all())
         True
     """
-    first, second = rng.integers(graph.num_nodes, size=(2, graph.num_nodes))
-    weight = rng.random(graph.num_nodes, dtype=np.float32)
-    features = graph.features
+    return graph.replace(features=mixed_rows(graph.features, graph.num_nodes, rng))
+
+
+def mixed_rows(features: Features, count: int, rng: np.random.Generator) -> Features:
+    """``count`` rows, each between two random rows of ``features``."""
+    first, second = rng.integers(features.shape[0], size=(2, count))
+    weight = rng.random(count, dtype=np.float32)
     if isinstance(features, sp.csr_array):
         near, far = sp.diags_array(weight, dtype=np.float32), sp.diags_array(1 - weight, dtype=np.float32)
-        return graph.replace(features=sp.csr_array(near @ features[first] + far @ features[second]))
-    return graph.replace(features=weight[:, None] * features[first] + (1 - weight)[:, None] * features[second])
+        return sp.csr_array(near @ features[first] + far @ features[second])
+    return np.asarray(weight[:, None] * features[first] + (1 - weight)[:, None] * features[second])

@@ -27,8 +27,9 @@ TWITCH = "twitch"  # as a scenario it is six graphs; load_dataset("twitch") is t
 KINDS: dict[str, tuple[str, ...]] = {
     "manipulation": ("structure", "feature"),
     "label": ("label",),
-    "domain": tuple(domain.OOD_DOMAINS),
+    "domain": (*domain.OOD_DOMAINS, *domain.CITATION),
     "time": tuple(str(year) for year in time.OOD_YEARS),
+    "fraud": ("fraud",),
 }
 
 
@@ -67,7 +68,7 @@ def scenario_name(dataset: str) -> str:
 
 
 def shifts_of(dataset: str) -> tuple[str, ...]:
-    """The shifts that make sense for a dataset.
+    """The shifts of a whole graph that make sense for a dataset; :func:`degem.shifts.arrival.arrivals_of` has others.
 
     Example:
         >>> shifts_of("Cora")
@@ -77,11 +78,13 @@ def shifts_of(dataset: str) -> tuple[str, ...]:
     if dataset.startswith(SYNTHETIC):
         return ("feature",)
     if dataset == TWITCH:
-        return KINDS["domain"]
+        return tuple(domain.OOD_DOMAINS)
     if dataset.startswith("arxiv"):
         return KINDS["time"]
-    labelled = describe(dataset).cut_class is not None
-    return KINDS["manipulation"] + (KINDS["label"] if labelled else ())
+    known = describe(dataset)
+    if known.num_classes == 0:
+        return ()
+    return KINDS["manipulation"] + (KINDS["label"] if known.cut_class is not None else ())
 
 
 def load_scenario(dataset: str, kind: str, settings: Settings, data_dir: str | Path | None = None) -> Scenario:
@@ -129,14 +132,14 @@ def _manipulation(dataset: str, graphs: dict[str, Graph], settings: Settings) ->
         homophily = float(dataset.removeprefix(SYNTHETIC))
         graph = homophily_graph(graph, homophily, generator(settings.seed, "homophily"))
     graph = normalized(graph)
-    return manipulation(graph, _split(dataset, graph, graph.labelled, settings.seed), settings, dataset)
+    return manipulation(graph, split_of(dataset, graph, graph.labelled, settings.seed), settings, dataset)
 
 
 def _label(dataset: str, graphs: dict[str, Graph], settings: Settings) -> Scenario:
     graph, cut_class = normalized(graphs[dataset]), describe(dataset).cut_class
     assert cut_class is not None, "else it has no label shift"
     inside, _, _ = label_parts(graph.labels, cut_class)
-    return label_leave_out(graph, _split(dataset, graph, inside, settings.seed), cut_class, settings, dataset)
+    return label_leave_out(graph, split_of(dataset, graph, inside, settings.seed), cut_class, settings, dataset)
 
 
 def _domain(dataset: str, graphs: dict[str, Graph], settings: Settings) -> Scenario:
@@ -147,7 +150,6 @@ def _domain(dataset: str, graphs: dict[str, Graph], settings: Settings) -> Scena
         graph,
         random_split(graph.labelled, settings.seed),
         settings,
-        absent=np.zeros(graph.num_nodes, dtype=np.bool_),
         ood={name: all_nodes(unlabelled(normalized(graphs[at]))) for name, at in domain.OOD_DOMAINS.items()},
         exposure=dict.fromkeys(domain.OOD_DOMAINS, exposure),
     )
@@ -158,29 +160,20 @@ def _time(dataset: str, graphs: dict[str, Graph], settings: Settings) -> Scenari
     year = np.asarray(graph.columns["year"])
     features_of = structural_features if dataset == "arxiv-structural" else None
 
-    def until(last: int, first: int, hidden: NDArray[np.bool_]) -> NodeSet:
-        upto = time.induced(graph, (year <= last) & ~hidden, features_of)
+    def until(last: int, first: int) -> NodeSet:
+        upto = time.induced(graph, year <= last, features_of)
         return NodeSet(unlabelled(upto), np.flatnonzero(np.asarray(upto.columns["year"]) >= first))
 
-    early = year <= time.ID_UNTIL
-    inside = time.induced(graph, early, features_of)
-    split = random_split(inside.labelled, settings.seed)
-    nobody, tested = np.zeros((2, graph.num_nodes), dtype=np.bool_)
-    tested[np.flatnonzero(early)[split["test"]]] = settings.without_test
-    exposure = until(time.EXPOSURE_UNTIL, time.ID_UNTIL + 1, hidden=tested)
-    scenario = assemble(
+    inside = time.induced(graph, year <= time.ID_UNTIL, features_of)
+    exposure = until(time.EXPOSURE_UNTIL, time.ID_UNTIL + 1)
+    return assemble(
         dataset,
         inside,
-        split,
+        random_split(inside.labelled, settings.seed),
         settings,
-        absent=np.zeros(inside.num_nodes, dtype=np.bool_),
-        ood={str(at): until(at, at, hidden=nobody) for at in time.OOD_YEARS},
+        ood={str(at): until(at, at) for at in time.OOD_YEARS},
         exposure=dict.fromkeys(map(str, time.OOD_YEARS), exposure),
     )
-    if features_of is not None and settings.without_test:
-        features = time.induced(graph, early & ~tested, features_of).features
-        scenario = dataclasses.replace(scenario, train_graph=scenario.train_graph.replace(features=features))
-    return scenario
 
 
 _MAKERS: dict[str, Callable[[str, dict[str, Graph], Settings], Scenario]] = {
@@ -191,7 +184,7 @@ _MAKERS: dict[str, Callable[[str, dict[str, Graph], Settings], Scenario]] = {
 }
 
 
-def _split(dataset: str, graph: Graph, inside: NDArray[np.bool_], seed: int) -> Masks:
+def split_of(dataset: str, graph: Graph, inside: NDArray[np.bool_], seed: int) -> Masks:
     """The public split where the dataset has one that benchmarks use, else a seeded 10/10/80, of ID nodes."""
     if dataset in DATASETS and DATASETS[dataset].public_split:
         return {part: graph.masks[part] & inside for part in ("train", "val", "test")}

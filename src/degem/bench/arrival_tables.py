@@ -1,0 +1,106 @@
+"""The tables of arrival: a figure of each shift with false alarms and finds beside it, and means by kind of shift."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from degem.bench.formats import PLAIN, Grid
+from degem.bench.specs import Spec
+from degem.bench.store import Row
+from degem.bench.summary import PARTS, Entry, entries, notes
+from degem.shifts.scenarios import kind_of
+
+BESIDE = {"false_alarm": "false alarms", "found": "found"}
+LEGEND = "False alarms and found: share of new ID and of OOD nodes with p ≤ 0.05, in percent; 5 % are asked for."
+Line = tuple[tuple[str, int], ...]
+Cells = dict[tuple[str, str, str], Entry]
+
+
+def arrival_grids(
+    spec: Spec, rows: Sequence[Row], metric: str, metric_name: str, *, by_shift: bool = False
+) -> list[Grid]:
+    """One table a dataset (or one narrow table a shift), and the means by kind of shift.
+
+    Arguments:
+        spec: The table.
+        rows: Stored rows, of any table and protocol.
+        metric: ``auroc``, ``aupr``, ``fpr95`` or ``acc``.
+        metric_name: What the metric is called.
+        by_shift: One narrow table a shift instead of one wide table a dataset.
+    """
+    table = entries(spec, rows, "arrival", metric)
+    beside = {
+        name: {(entry.dataset, entry.shift, entry.row): entry for entry in entries(spec, rows, "arrival", name)}
+        for name in BESIDE
+    }
+    found = []
+    for dataset in dict.fromkeys(entry.dataset for entry in table):
+        here = [entry for entry in table if entry.dataset == dataset]
+        shifts = tuple(dict.fromkeys(entry.shift for entry in here))
+        for columns in [(shift,) for shift in shifts] if by_shift else [shifts]:
+            chosen = [entry for entry in here if entry.shift in columns]
+            found.append(_dataset_grid(f"{spec.title}: {dataset}, {metric_name}", chosen, columns, beside))
+    if table:
+        found.append(_means_grid(f"{spec.title}: means by kind of shift, {metric_name}", table))
+    return found
+
+
+def _dataset_grid(title: str, here: list[Entry], shifts: tuple[str, ...], beside: dict[str, Cells]) -> Grid:
+    header = ["method"]
+    for shift in shifts:
+        header += [shift, *BESIDE.values()]
+    cells = {(entry.row, entry.shift): entry for entry in here}
+
+    def line(row: str) -> Line:
+        found = [(row, PLAIN)]
+        for shift in shifts:
+            entry = cells.get((row, shift))
+            found.append((_figure(entry), entry.rank if entry else PLAIN))
+            found += [(_figure(beside[name].get((here[0].dataset, shift, row))), PLAIN) for name in BESIDE]
+        return tuple(found)
+
+    failures = sorted({f"Failed: {entry.row}: {error}" for entry in here for error in entry.errors})
+    return Grid(title, tuple(header), _parts(here, line), (*notes(here, "arrival"), LEGEND, *failures))
+
+
+def _means_grid(title: str, table: list[Entry]) -> Grid:
+    """Means over the cells of a kind; a row that lacks one of them has none, or means would not compare."""
+    kinds = {entry.shift: _kind(entry.shift) for entry in table}
+    counts = {
+        kind: len({(entry.dataset, entry.shift) for entry in table if kinds[entry.shift] == kind})
+        for kind in dict.fromkeys(kinds.values())
+    }
+
+    def line(row: str) -> Line:
+        found = [(row, PLAIN)]
+        for kind, count in counts.items():
+            mine = [entry for entry in table if entry.row == row and kinds[entry.shift] == kind]
+            figures = [entry.ours.mean for entry in mine if entry.ours]
+            found.append((f"{np.mean(figures):.2f}" if len(figures) == count else "", PLAIN))
+        return tuple(found)
+
+    header = ("method", *(f"{kind} ({count} cells)" for kind, count in counts.items()))
+    return Grid(title, header, _parts(table, line), tuple(notes(table, "arrival")))
+
+
+def _kind(shift: str) -> str:
+    kind = kind_of(shift)
+    return shift if kind == "manipulation" else kind
+
+
+def _parts(here: list[Entry], line: Callable[[str], Line]) -> tuple[tuple[str, tuple[Line, ...]], ...]:
+    found = []
+    for part in PARTS:
+        rows = dict.fromkeys(entry.row for entry in here if entry.part == part)
+        if rows:
+            found.append((part, tuple(line(row) for row in rows)))
+    return tuple(found)
+
+
+def _figure(entry: Entry | None) -> str:
+    if entry is None or entry.ours is None:
+        return "failed" if entry is not None and entry.errors else ""
+    spread = f" ± {entry.ours.std:.1f}" if entry.ours.count > 1 else ""
+    return f"{entry.ours.mean:.1f}{spread}"

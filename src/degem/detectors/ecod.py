@@ -1,0 +1,89 @@
+"""Tail probabilities of each feature column, multiplied: ECOD."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from degem.detectors.base import Detector, Scored
+from degem.detectors.feature_rows import BLOCK, dense, feature_rows
+from degem.detectors.split import TrainingSet
+from degem.graph import Graph
+from degem.training import History, OnProgress
+
+
+@dataclass(kw_only=True, eq=False)
+class ECOD(Detector):
+    r"""How far out in the tails of the training nodes' columns a node is (Li et al. 2022).
+
+    With the share :math:`F_j` of training nodes at most as large and :math:`G_j` at least as large in column j (the
+    node itself counted), the largest of :math:`-\sum_j \log F_j`, :math:`-\sum_j \log G_j`, and the sum over the left
+    tail where a column is skewed to the left and over the right one elsewhere.
+
+    Arguments:
+        neighbour_means: Append the mean features of a node's neighbours to its own.
+
+    Example:
+        >>> graph = Graph.from_arrays(features=np.arange(5.0)[:, None], edges=[(0, 1)])
+        >>> ECOD().fit(graph, calibration_mask=np.arange(5) == 2).decision_function(graph).round(1)
+        array([0.9, 0.5, 0.5, 0.5, 0.9])
+    """
+
+    neighbour_means: bool = False
+
+    name: ClassVar[str] = "ecod"
+    paper: ClassVar[str] = "Li et al. 2022"
+    needs_labels: ClassVar[bool] = False
+
+    def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
+        rows = feature_rows(training.graph, self.neighbour_means)[training.nodes]
+        self.sorted_columns_: NDArray[np.float32] = np.sort(dense(rows), axis=0).T.copy()
+        return {}
+
+    def _score(self, graph: Graph) -> Scored:
+        rows = feature_rows(graph, self.neighbour_means)
+        sums = np.zeros((3, graph.num_nodes))
+        for start in range(0, rows.shape[1], BLOCK):
+            block = dense(rows[:, start : start + BLOCK])
+            for values, known in zip(block.T, self.sorted_columns_[start : start + BLOCK], strict=True):
+                sums += tails(values, known)
+        return Scored(sums.max(axis=0))
+
+    def _state(self) -> dict[str, torch.Tensor]:
+        return {"sorted_columns": torch.from_numpy(self.sorted_columns_)}
+
+    def _restore(self, state: dict[str, torch.Tensor]) -> None:
+        self.sorted_columns_ = state["sorted_columns"].numpy()
+
+
+@dataclass(kw_only=True, eq=False)
+class ECODOneHop(ECOD):
+    """:class:`ECOD` on a node's own features and the mean of its neighbours'."""
+
+    neighbour_means: bool = True
+
+    name: ClassVar[str] = "ecod-1hop"
+
+
+def tails(values: NDArray[np.float32], known: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Minus the log of the left, the right and the skew-corrected tail of each value, of shape (3, n).
+
+    Arguments:
+        values: Values of one column.
+        known: The training nodes' values of it, sorted.
+
+    Example:
+        >>> np.exp(-tails(np.array([0.0, 9.0]), np.array([0.0, 1.0, 5.0])))[:2]
+        array([[0.5 , 1.  ],
+               [1.  , 0.25]])
+    """
+    count = len(known)
+    left = -np.log((1 + np.searchsorted(known, values, side="right")) / (count + 1))
+    right = -np.log((1 + count - np.searchsorted(known, values, side="left")) / (count + 1))
+    skew = float(((known - known.mean(dtype=np.float64)) ** 3).sum())
+    corrected = left if skew < 0 else right
+    return np.stack([left, right, corrected])

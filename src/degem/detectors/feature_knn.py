@@ -1,0 +1,91 @@
+"""The distance to the k-th nearest training node in feature space."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from degem.detectors.base import Detector, Scored
+from degem.detectors.feature_rows import BLOCK, dense, feature_rows, is_bag_of_words
+from degem.detectors.split import TrainingSet
+from degem.graph import Graph
+from degem.ops.features import Features
+from degem.parameters import Count
+from degem.training import History, OnProgress
+
+
+@dataclass(kw_only=True, eq=False)
+class FeatureKNN(Detector):
+    """The Euclidean distance to the k-th nearest training node (Ramaswamy et al. 2000), on features alone.
+
+    Bags of words are compared as rows of unit length, other features as standardised columns.
+
+    Arguments:
+        num_neighbors: The number k; all training nodes where there are fewer.
+        neighbour_means: Append the mean features of a node's neighbours to its own.
+
+    Example:
+        >>> graph = Graph.from_arrays(features=np.eye(20), edges=[(0, 1)])
+        >>> FeatureKNN().fit(graph).decision_function(graph).shape
+        (20,)
+    """
+
+    num_neighbors: Count = 10
+    neighbour_means: bool = False
+
+    name: ClassVar[str] = "feature-knn"
+    paper: ClassVar[str] = "Ramaswamy et al. 2000"
+    needs_labels: ClassVar[bool] = False
+
+    def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
+        rows = feature_rows(training.graph, self.neighbour_means)[training.nodes]
+        num_columns = rows.shape[1]
+        self.unit_rows_ = is_bag_of_words(training.graph.features[training.nodes])
+        self.mean_ = np.zeros(num_columns, dtype=np.float32)
+        self.scale_ = np.ones(num_columns, dtype=np.float32)
+        if not self.unit_rows_:
+            known = dense(rows)
+            self.mean_, deviation = known.mean(axis=0), known.std(axis=0)
+            self.scale_ = np.where(deviation > 0, deviation, 1).astype(np.float32)
+        self.bank_: NDArray[np.float32] = self._encoded(rows)
+        return {}
+
+    def _score(self, graph: Graph) -> Scored:
+        from sklearn.neighbors import NearestNeighbors  # slow to load
+
+        k = min(self.num_neighbors, len(self.bank_))
+        nearest = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(self.bank_)
+        rows = feature_rows(graph, self.neighbour_means)
+        blocks = (self._encoded(rows[start : start + BLOCK]) for start in range(0, graph.num_nodes, BLOCK))
+        return Scored(np.concatenate([nearest.kneighbors(block)[0][:, -1] for block in blocks]))
+
+    def _encoded(self, rows: Features) -> NDArray[np.float32]:
+        if not self.unit_rows_:
+            return (dense(rows) - self.mean_) / self.scale_
+        parts = np.split(dense(rows), 2, axis=1) if self.neighbour_means else [dense(rows)]
+        return np.hstack([part / np.maximum(np.linalg.norm(part, axis=1, keepdims=True), 1e-12) for part in parts])
+
+    def _state(self) -> dict[str, torch.Tensor]:
+        return {
+            "unit_rows": torch.tensor(self.unit_rows_),
+            "mean": torch.from_numpy(self.mean_),
+            "scale": torch.from_numpy(self.scale_),
+            "bank": torch.from_numpy(self.bank_),
+        }
+
+    def _restore(self, state: dict[str, torch.Tensor]) -> None:
+        self.unit_rows_ = bool(state["unit_rows"])
+        self.mean_, self.scale_, self.bank_ = (state[name].numpy() for name in ("mean", "scale", "bank"))
+
+
+@dataclass(kw_only=True, eq=False)
+class FeatureKNNOneHop(FeatureKNN):
+    """:class:`FeatureKNN` on a node's own features and the mean of its neighbours'."""
+
+    neighbour_means: bool = True
+
+    name: ClassVar[str] = "feature-knn-1hop"

@@ -1,0 +1,112 @@
+"""An isolation forest on features: what a user would try first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from degem.detectors.base import Detector, Scored
+from degem.detectors.feature_rows import BLOCK, dense, feature_rows
+from degem.detectors.split import TrainingSet
+from degem.graph import Graph
+from degem.training import History, OnProgress
+
+Trees = dict[str, NDArray[np.float64]]
+
+
+@dataclass(kw_only=True, eq=False)
+class IForest(Detector):
+    r"""How few random splits set a node apart: :math:`2^{-\bar h(x) / c}` (Liu et al. 2008), scikit-learn's defaults.
+
+    :math:`\bar h` is the mean depth at which a node is isolated in 100 trees, :math:`c` that of a random search tree.
+    The trees are kept as arrays, so that a model file holds no pickle.
+
+    Arguments:
+        neighbour_means: Append the mean features of a node's neighbours to its own.
+
+    Example:
+        >>> graph = Graph.from_arrays(features=np.eye(20), edges=[(0, 1)])
+        >>> IForest().fit(graph).decision_function(graph).shape
+        (20,)
+    """
+
+    neighbour_means: bool = False
+
+    name: ClassVar[str] = "iforest"
+    paper: ClassVar[str] = "Liu et al. 2008"
+    needs_labels: ClassVar[bool] = False
+
+    def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
+        from sklearn.ensemble import IsolationForest  # slow to load, and a detector that is only described does without
+
+        rows = feature_rows(training.graph, self.neighbour_means)[training.nodes]
+        forest = IsolationForest(random_state=training.seed).fit(rows)
+        trees = [tree.tree_ for tree in forest.estimators_]
+        starts = np.cumsum([0, *(tree.node_count for tree in trees[:-1])])
+        self.trees_: Trees = {
+            "roots": starts,
+            "features": np.concatenate([tree.feature for tree in trees]),
+            "thresholds": np.concatenate([tree.threshold for tree in trees]),
+            "left": np.concatenate([tree.children_left + start for tree, start in zip(trees, starts, strict=True)]),
+            "right": np.concatenate([tree.children_right + start for tree, start in zip(trees, starts, strict=True)]),
+            "path_left": np.concatenate([path_length(tree.n_node_samples) for tree in trees]),
+        }
+        self.normalizer_ = float(path_length(np.array([forest._max_samples]))[0])
+        return {}
+
+    def _score(self, graph: Graph) -> Scored:
+        rows = feature_rows(graph, self.neighbour_means)
+        blocks = [dense(rows[start : start + BLOCK]) for start in range(0, graph.num_nodes, BLOCK)]
+        depth = np.concatenate([mean_depth(block, self.trees_) for block in blocks])
+        return Scored(2 ** (-depth / max(self.normalizer_, 1e-12)))
+
+    def _state(self) -> dict[str, torch.Tensor]:
+        trees = {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in self.trees_.items()}
+        return {**trees, "normalizer": torch.tensor(self.normalizer_, dtype=torch.float64)}
+
+    def _restore(self, state: dict[str, torch.Tensor]) -> None:
+        self.normalizer_ = float(state.pop("normalizer"))
+        self.trees_ = {name: tensor.numpy() for name, tensor in state.items()}
+
+
+@dataclass(kw_only=True, eq=False)
+class IForestOneHop(IForest):
+    """:class:`IForest` on a node's own features and the mean of its neighbours'."""
+
+    neighbour_means: bool = True
+
+    name: ClassVar[str] = "iforest-1hop"
+
+
+def path_length(num_samples: NDArray[np.int64]) -> NDArray[np.float64]:
+    r"""The mean depth of a random search tree on n samples, :math:`2 (\ln(n-1) + \gamma) - 2 (n-1)/n`.
+
+    Example:
+        >>> path_length(np.array([1, 2, 256])).round(2)
+        array([ 0.  ,  1.  , 10.24])
+    """
+    n = np.maximum(num_samples, 2).astype(np.float64)
+    length = 2 * (np.log(n - 1) + np.euler_gamma) - 2 * (n - 1) / n
+    return np.where(num_samples > 2, length, np.where(num_samples == 2, 1.0, 0.0))
+
+
+def mean_depth(rows: NDArray[np.float32], trees: Trees) -> NDArray[np.float64]:
+    """The mean over trees of the depth at which each row ends, with what its leaf would still take."""
+    total = np.zeros(len(rows))
+    everyone = np.arange(len(rows))
+    for root in trees["roots"]:
+        at, active = np.full(len(rows), root), everyone
+        while True:
+            active = active[trees["features"][at[active]] >= 0]
+            if len(active) == 0:
+                break
+            here = at[active]
+            goes_left = rows[active, trees["features"][here].astype(np.int64)] <= trees["thresholds"][here]
+            at[active] = np.where(goes_left, trees["left"][here], trees["right"][here])
+            total[active] += 1
+        total += trees["path_left"][at]
+    return total / len(trees["roots"])
