@@ -46,7 +46,7 @@ from sklearn.covariance import EmpiricalCovariance
 from torch import Tensor
 
 from degem.bench.paper import Cell, published
-from degem.bench.protocols import run, scenario_settings
+from degem.bench.protocols import run
 from degem.bench.specs import Variant, read_spec
 from degem.bench.tuning import TRAINING
 from degem.data.datasets import describe, load_dataset
@@ -65,7 +65,7 @@ from degem.nn import attention, encoders_gnn, posterior
 from degem.ops.adjacency import gcn_adjacency
 from degem.ops.edge_attention import Edges
 from degem.parameters import NonNegative
-from degem.shifts import Scenario
+from degem.shifts import Scenario, Settings
 from degem.shifts.assembly import label_leave_out, manipulation
 from degem.shifts.base import normalized
 from degem.shifts.label import label_parts
@@ -199,7 +199,7 @@ def scenario(dataset: str, shift: str, edges: str, seed: int) -> Scenario:
     graph = normalized(load_dataset(dataset))
     if edges == "stored" and dataset in RAW:
         graph = rewired(graph, stored_edges(dataset, graph.num_nodes))
-    settings, cut_class = scenario_settings("oracle", seed, 1.0), describe(dataset).cut_class
+    settings, cut_class = Settings(seed=seed), describe(dataset).cut_class
     if shift != "label" or cut_class is None:
         return manipulation(graph, split(graph, graph.labelled, seed), settings, dataset)
     inside, _, _ = label_parts(graph.labels, cut_class)

@@ -7,18 +7,16 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse as sp
 import torch
+from degem.detectors.degem.staged import SCORE_SMOOTHING
+from degem.detectors.degem.terms import SMOOTHED, TERMS
 
 from degem import DeGEM, Graph
-from degem.detectors.degem.staged import SCORE_SMOOTHING, Staged
-from degem.detectors.degem.terms import SMOOTHED, TERMS
 from degem.ops.propagation import average
 
 
 def bare_products(detector: DeGEM, graph: Graph) -> Callable[[], None]:
     """A function that does the products of ``detector.decision_function(graph)`` on operands made beforehand."""
     way = detector.way_
-    if not isinstance(way, Staged):
-        raise TypeError("the products of the staged training only")
     model, encoder, energy = way.module, way.module.encoder, way.module.latent_energy
     num_nodes, num_classes, rank = graph.num_nodes, len(detector.classes_), model.density_rank
     projection = model.projection.numpy()

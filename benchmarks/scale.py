@@ -24,10 +24,9 @@ import pandas as pd
 from degem import DeGEM
 from degem.data.datasets import load_dataset
 from degem.data.memmap import read_memmap
-from degem.training import reporting_to
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
-PARTS = ("propagate", "train", "score", "other")
+PARTS = ("propagate", "train", "other")
 
 
 def main() -> None:
@@ -67,21 +66,19 @@ def run(name: str, folder: Path) -> dict[str, Any]:
     with measure.measured() as taken:
         detector = DeGEM().fit(graph, on_progress=clock)
     found |= {"fit_seconds": taken.seconds, "fit_peak_mib": taken.resident_mib}
-    found |= parts("fit", clock)
-    clock = measure.PhaseClock()
-    with measure.measured() as taken, reporting_to(clock):
+    found |= parts(clock)
+    with measure.measured() as taken:
         scores = detector.decision_function(graph)
-    found |= parts("score", clock)
     found |= {"score_seconds": taken.seconds, "score_peak_mib": taken.resident_mib, "mean_score": float(scores.mean())}
     return found
 
 
-def parts(what: str, clock: measure.PhaseClock) -> dict[str, float]:
-    """The seconds of each part of a fit or of scoring."""
+def parts(clock: measure.PhaseClock) -> dict[str, float]:
+    """The seconds of each part of a fit."""
     sums = dict.fromkeys(PARTS, 0.0)
     for phase, seconds in clock.seconds.items():
         sums[next((part for part in PARTS if phase.startswith(part)), "other")] += seconds
-    return {f"{what}_{part}_seconds": seconds for part, seconds in sums.items()}
+    return {f"fit_{part}_seconds": seconds for part, seconds in sums.items()}
 
 
 def exponent(rows: list[dict[str, Any]], *phases: str) -> float:

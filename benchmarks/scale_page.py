@@ -15,13 +15,13 @@ import matplotlib as mpl
 import measure
 import pandas as pd
 import scale
-from matplotlib import pyplot as plt
-
-from degem import DeGEM, checkpoint
 from degem.detectors.degem.staged import used_hops
 from degem.detectors.degem.staged_model import projection_size
 from degem.detectors.degem.staged_trainer import MAX_CORRUPTIONS, MAX_POOL
 from degem.detectors.degem.terms import TERMS
+from matplotlib import pyplot as plt
+
+from degem import DeGEM
 from degem.ops.mapped import BUDGET_SHARE
 
 PAGE = Path(__file__).parents[1] / "docs" / "scale.md"
@@ -95,9 +95,7 @@ Hop features of all nodes take 4 · {kept} · {width} bytes a node. Beyond the m
 {budget_share:.0%} of what is free) they go to nameless files in the folder for temporary files, which are gone when the
 process ends, in whatever way; and fewer columns are propagated at a time. Both give the same bits. The files go past
 the system's cache: memory that a virtual machine has to ask its host for can be slower to fill than the disk.
-`degem fit GRAPH --dry-run` tells memory, disk and time beforehand. A fit of more than {every:.0f} seconds keeps its
-state in `MODEL.checkpoint`, or where `--checkpoint` says, in at most {share:.0%} of its time: after an interruption
-`degem fit GRAPH --out MODEL --resume` trains on from there and ends with the same model.
+`degem fit GRAPH --dry-run` tells memory, disk and time beforehand.
 
 ## A hundred million nodes
 
@@ -135,18 +133,13 @@ def page(sizes: pd.DataFrame, rows: list[Row]) -> str:
         parts=table(parts, "what dataset seconds baseline_seconds speedup baseline"),
         batches=table(batches, "dataset shift seeds batch_mean whole_mean difference standard_error"),
         sizes=table(sizes, "graph nodes edges read_seconds fit_seconds score_seconds fit_peak_mib score_peak_mib"),
-        where=table(
-            sizes,
-            " ".join(["graph nodes", *(f"{what}_{part}_seconds" for what in ("fit", "score") for part in scale.PARTS)]),
-        ),
+        where=table(sizes, " ".join(["graph nodes", *(f"fit_{part}_seconds" for part in scale.PARTS)])),
         harness=table(harness, "command workers fits wall_seconds fit_and_score_seconds added_percent"),
         fit_exponent=scale.exponent(rows, "fit"),
         score_exponent=scale.exponent(rows, "score"),
         both_exponent=scale.exponent(rows, "fit", "score"),
         from_1m_to_10m=from_1m_to_10m(rows),
         budget_share=BUDGET_SHARE,
-        every=checkpoint.EVERY,
-        share=checkpoint.MAX_SHARE,
         width=columns_propagated(),
         num_hops=settings.num_hops,
         kept=len(used_hops(settings.num_hops)),

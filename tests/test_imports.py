@@ -9,8 +9,8 @@ import degem
 
 ROOT = Path(degem.__file__).parent
 FLOORS = [
-    {"errors"},
-    {"ops", "parameters", "calibration", "metrics", "training", "checkpoint", "seeding", "model_file"},
+    {"errors", "files"},
+    {"ops", "parameters", "calibration", "metrics", "training", "seeding", "model_file", "index_checks"},
     {"graph", "graph_checks", "graph_inputs"},
     {"nn", "data"},
     {"shifts"},

@@ -71,16 +71,6 @@ def test_exposure_comes_from_a_column(run, folder, tmp_path):
     assert json.loads(outcome.out)["method"] == "oe"
 
 
-@pytest.mark.parametrize("way", [["--method", "msp"], ["--set", "training=recurrent", "--set", "latent_dim=8"]])
-@pytest.mark.parametrize("asked", [["--resume"], ["--checkpoint", "state"]])
-def test_who_asks_for_checkpoints_hears_where_there_are_none(run, folder, tmp_path, way, asked):
-    words = ["--label-column", "topic", "--keep-columns", "strange", "--set", "num_epochs=2", *way]
-    outcome = run("fit", folder, "--out", tmp_path / "model", *words, *asked)
-    told = [line for line in outcome.err.splitlines() if "keeps no checkpoints at these settings" in line]
-    assert (outcome.code, len(told)) == (0, 1)
-    assert "checkpoint" not in run("fit", folder, "--out", tmp_path / "model", *words).err
-
-
 def test_a_dry_run_tells_the_cost_and_fits_nothing(run, folder, tmp_path):
     words = ["--label-column", "topic", "--keep-columns", "strange", "--dry-run"]
     outcome = run("fit", folder, *words, "--json")

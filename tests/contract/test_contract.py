@@ -22,7 +22,10 @@ METHODS = sorted(Detector.registry)
 # Enough to learn an easy graph, little enough for a suite: used where a method has such a parameter.
 QUICK = {"num_epochs": 40, "num_teacher_epochs": 20, "num_flow_steps": 20, "latent_dim": 16, "num_flows": 2}
 # What the quick settings are too small for.
-NEEDED_FOR_SIGN: dict[str, dict[str, Any]] = {"gpn": {"num_epochs": 100, "num_flows": 10}}
+NEEDED_FOR_SIGN: dict[str, dict[str, Any]] = {
+    "gpn": {"num_epochs": 100, "num_flows": 10},
+    "degem-published": {"num_epochs": 200, "latent_dim": 512},
+}
 # One number a node and a fixed direction: whether a shift raises it says nothing about their sign.
 ONE_NUMBER = {"degree", "nonzeros", "norm"}
 # Its attention can only learn outliers that are in the training graph, unlabelled.

@@ -135,7 +135,7 @@ def test_degem_names_both_kinds_of_fault() -> None:
     for seed in seeds:
         graph, rng = planted(seed), np.random.default_rng(seed)
         node = int(rng.choice(np.flatnonzero(graph.degrees >= 4)))
-        small = DeGEM(seed=seed, num_hops=2, num_epochs=60, num_head_steps=30, normalize_features=False)
+        small = DeGEM(seed=seed, num_hops=2, num_epochs=60)
         detector = small.fit(graph)
         (corrupted,) = detector.explain(with_corrupted_block(graph, node, rng), node)
         right["features"] += {feature.name for feature in corrupted.features[:2]} <= block

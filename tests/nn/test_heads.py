@@ -3,20 +3,19 @@
 import pytest
 import torch
 
-from degem.nn.heads import BilinearEnergy, MLPEnergy
+from degem.nn.heads import MLPEnergy
 from degem.ops.langevin import LangevinSettings, langevin
 
 HEADS = [
     MLPEnergy(6, 4),
     MLPEnergy(6, 16, condition_weight=0.0),
     MLPEnergy(6, 3, condition_weight=0.3, batch_norm=True),
-    BilinearEnergy(6),
 ]
-HEAD_NAMES = ["mlp", "unconditional", "batch-norm", "bilinear"]
+HEAD_NAMES = ["mlp", "unconditional", "batch-norm"]
 
 
 def autograd_langevin(
-    head: MLPEnergy | BilinearEnergy, start: torch.Tensor, summary: torch.Tensor, settings: LangevinSettings
+    head: MLPEnergy, start: torch.Tensor, summary: torch.Tensor, settings: LangevinSettings
 ) -> torch.Tensor:
     """The sampler as the paper writes it."""
 
@@ -34,11 +33,10 @@ def autograd_langevin(
         MLPEnergy(6, 16),
         MLPEnergy(6, 16, condition_weight=0.0),
         MLPEnergy(6, 16, condition_weight=0.3, batch_norm=True),
-        BilinearEnergy(6),
-    ],
-    ids=["mlp", "unconditional", "batch-norm", "bilinear"],
+        ],
+    ids=["mlp", "unconditional", "batch-norm"],
 )
-def test_gradient_equals_autograd(head: MLPEnergy | BilinearEnergy) -> None:
+def test_gradient_equals_autograd(head: MLPEnergy) -> None:
     summary = torch.randn(6)
     head.train()
     head(torch.randn(50, 6), summary)  # moves BatchNorm's running statistics
@@ -57,7 +55,7 @@ def test_conditional_energy_is_the_mlp_on_the_concatenation() -> None:
 
 
 @pytest.mark.parametrize("head", HEADS, ids=HEAD_NAMES)
-def test_chains_without_noise_go_where_autograd_takes_them(head: MLPEnergy | BilinearEnergy) -> None:
+def test_chains_without_noise_go_where_autograd_takes_them(head: MLPEnergy) -> None:
     settings = LangevinSettings(num_steps=7, step_size=0.3, noise_std=0.0)
     start, summary = torch.randn(30, 6), torch.randn(6)
     moved = head.eval().sample(start, summary, settings, torch.Generator())
@@ -65,7 +63,7 @@ def test_chains_without_noise_go_where_autograd_takes_them(head: MLPEnergy | Bil
 
 
 @pytest.mark.parametrize("head", HEADS, ids=HEAD_NAMES)
-def test_chains_with_noise_have_the_distribution_of_autograd_chains(head: MLPEnergy | BilinearEnergy) -> None:
+def test_chains_with_noise_have_the_distribution_of_autograd_chains(head: MLPEnergy) -> None:
     settings = LangevinSettings(num_steps=10, step_size=0.5, noise_std=0.4)
     start, summary = torch.zeros(100_000, 6), torch.ones(6)
     moved = head.eval().sample(start, summary, settings, torch.Generator().manual_seed(0))

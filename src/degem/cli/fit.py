@@ -37,17 +37,6 @@ if TYPE_CHECKING:
 Out = Annotated[
     Path | None, typer.Option(metavar="MODEL", help="Folder to write the model to; only --dry-run does without.")
 ]
-Checkpoint = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FOLDER",
-        help="Where a fit of more than seconds keeps its state; removed at its end.",
-        show_default="MODEL.checkpoint",
-    ),
-]
-Resume = Annotated[
-    bool, typer.Option("--resume", help="Go on from the last checkpoint of an interrupted fit, to the same model.")
-]
 MemoryBudget = Annotated[
     float | None,
     typer.Option(
@@ -67,8 +56,6 @@ def fit(
     feature_columns: FeatureColumns = None,
     keep_columns: KeepColumns = None,
     exposure: Exposure = None,
-    checkpoint: Checkpoint = None,
-    resume: Resume = False,
     memory_budget: MemoryBudget = None,
     dry_run: DryRun = False,
     seed: Seed = 0,
@@ -93,9 +80,8 @@ def fit(
         _tell_cost(detector, _read(graph, columns, exposure), as_json)
         return
     out = _checked_target(out)
-    state = _state_folder(detector, out, checkpoint, resume)
     loaded = _read(graph, columns, exposure)
-    seconds = _fit(detector, loaded, exposed_nodes(loaded, exposure), state, resume)
+    seconds = _fit(detector, loaded, exposed_nodes(loaded, exposure))
     detector.save(out)
     _tell_fit(detector, out, loaded, seconds, as_json)
 
@@ -109,21 +95,6 @@ def _checked_target(out: Path | None) -> Path:
     return out
 
 
-def _state_folder(detector: Detector, out: Path, checkpoint: Path | None, resume: bool) -> Path | None:
-    """Where checkpoints lie; None for a detector without, which is told to who asked for some."""
-    from degem.checkpoint import SUFFIX, checkpoints_in
-
-    if not detector.resumable:
-        if resume or checkpoint is not None:
-            _note(f"{detector.name} keeps no checkpoints at these settings: its fit starts from the beginning")
-        return None
-    home = out.resolve()
-    state = checkpoint or home.with_name(home.name + SUFFIX)
-    if resume and not checkpoints_in(state):
-        _note(f"no checkpoint in {state}: the fit starts from the beginning")
-    return state
-
-
 def _read(graph: str, columns: Columns, exposure: str | None) -> Graph:
     from degem.cli.progress import progress_bar
     from degem.training import Progress
@@ -133,22 +104,16 @@ def _read(graph: str, columns: Columns, exposure: str | None) -> Graph:
         return open_graph(graph, columns, needed=[exposure])
 
 
-def _fit(detector: Detector, graph: Graph, exposed: NodeSet | None, state: Path | None, resume: bool) -> float:
+def _fit(detector: Detector, graph: Graph, exposed: NodeSet | None) -> float:
     """Fit what the machine has room for; how many seconds it took."""
-    from degem.checkpoint import checkpoints_in
     from degem.cli.progress import progress_bar
 
     cost = detector.estimate(graph)
     if cost is not None:
         cost.refuse_what_cannot_fit()
     start = time.perf_counter()
-    try:
-        with progress_bar() as on_progress:
-            detector.fit(graph, exposure=exposed, on_progress=on_progress, checkpoint=state, resume=resume)
-    except KeyboardInterrupt:
-        if state is not None and checkpoints_in(state):
-            _note(f"interrupted: the same command with --resume goes on from {state}")
-        raise
+    with progress_bar() as on_progress:
+        detector.fit(graph, exposure=exposed, on_progress=on_progress)
     return time.perf_counter() - start
 
 
@@ -187,7 +152,3 @@ def _tell_fit(detector: Detector, out: Path, graph: Graph, seconds: float, as_js
             f"{detector.name} fitted on {num_training:,} nodes in {seconds:.1f} s, "
             f"calibrated on {num_held_out:,}: {out}"
         )
-
-
-def _note(text: str) -> None:
-    typer.echo(f"degem: note: {text}", err=True)

@@ -52,12 +52,12 @@ def score(
     """
     from degem import Detector
     from degem.cli.progress import progress_bar
-    from degem.training import Progress, reporting_to
+    from degem.training import Progress
 
     check_table_path(out)
     prepare_machine(threads, device)
     detector = Detector.load(model, device=device)
-    with progress_bar() as on_progress, reporting_to(on_progress):
+    with progress_bar() as on_progress:
         on_progress(Progress("read", 0, 1))
         columns = Columns(id_column, label_column, feature_columns, keep_columns)
         loaded = open_graph(graph, columns, features=detector.feature_names_)

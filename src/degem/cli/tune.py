@@ -46,9 +46,6 @@ def tune(
     exposure: Exposure = None,
     seed: Seed = 0,
     protocol: Annotated[Protocol, typer.Option(help="strict: ID data only. oracle: test data.")] = Protocol.strict,
-    published: Annotated[
-        bool, typer.Option("--as-published", help="Tune the method's published settings instead of its defaults.")
-    ] = False,
     data_dir: Annotated[Path | None, typer.Option(help="Raw datasets.", show_default="$DEGEM_DATA")] = None,
 ) -> None:
     """Search the paper's space of parameters; by default judged on in-distribution nodes alone.
@@ -59,16 +56,16 @@ def tune(
     Example: degem tune cora --trials 20 --out study
     """
     from degem.bench import tuning
-    from degem.bench.protocols import scenario_settings
     from degem.data.datasets import ALIASES, DATASETS
     from degem.data.fingerprint import fingerprint
+    from degem.shifts.base import Settings
     from degem.shifts.scenarios import kind_of, load_scenario, scenario_name, shifts_of
 
     kind = method_named(method)
     if not Path(graph).exists() and graph.lower() in {*DATASETS, *ALIASES}:  # a file goes first, as in every command
         graph = scenario_name(graph)
         shift = shifts_of(graph)[0]
-        scenario = load_scenario(graph, kind_of(shift), scenario_settings(protocol.value, seed, 1.0), data_dir)
+        scenario = load_scenario(graph, kind_of(shift), Settings(seed=seed), data_dir)
         inside = scenario.train_graph
         exposed: NodeSet | None = scenario.exposure[shift]
         strict = protocol is Protocol.strict
@@ -94,7 +91,6 @@ def tune(
         protocol=protocol.value,
         name=Path(graph).name,
         key=fingerprint("", inside, *inside.masks.values(), *known)[:8],
-        published=published,
     )
     label = "" if protocol is Protocol.strict else " (ORACLE: chosen on test nodes, not what a user can have)"
     typer.echo(f"best of {best.num_trials} trials: {best.value:.2f}{label}")

@@ -1,6 +1,6 @@
 """The graph classifier that several detectors read their scores off, trained once and shared.
 
-MSP, ODIN, Mahalanobis, Energy, ResidualFlow, GNNSafe, kNN, JLDE and GRASP differ only in what they make of the layers
+MSP, ODIN, Mahalanobis, Energy, ResidualFlow, GNNSafe, kNN and GRASP differ only in what they make of the layers
 of one trained GCN. Alone, each trains its own. To share, give several of them one :class:`BackboneCache` **before**
 ``fit``::
 

@@ -13,17 +13,15 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from degem import calibration, model_file, parameters
-from degem.checkpoint import Checkpoints
 from degem.detectors import explanation, notebook
 from degem.detectors.cost import Cost
 from degem.detectors.explanation import Explanation
 from degem.detectors.registry import METHODS, Registry
-from degem.detectors.resuming import fit_key
 from degem.detectors.split import TrainingSet, resolve_training_set
 from degem.errors import CalibrationWarning, DegemError, GraphError, NotFittedError
 from degem.graph import Graph, NodeSet, as_graph
 from degem.parameters import NonNegativeInt
-from degem.training import History, OnProgress, Progress, reporting_to, silent
+from degem.training import History, OnProgress, Progress, silent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,11 +106,6 @@ class Detector(ABC):
         """What :meth:`fit` on ``graph`` will take, of methods that can tell."""
         return None
 
-    @property
-    def resumable(self) -> bool:
-        """Whether :meth:`fit` writes checkpoints, from which an interrupted one goes on."""
-        return False
-
     # -- fitting -----------------------------------------------------------------------------------------------
 
     def fit(
@@ -123,8 +116,6 @@ class Detector(ABC):
         calibration_mask: ArrayLike | None = None,
         exposure: NodeSet | None = None,
         on_progress: OnProgress = silent,
-        checkpoint: str | Path | None = None,
-        resume: bool = False,
     ) -> Self:
         """Learn what in-distribution nodes of ``graph`` look like, and calibrate on held-out ones.
 
@@ -136,8 +127,6 @@ class Detector(ABC):
             calibration_mask: ID nodes held out for p-values. Default: the graph's ``val`` mask, else a seeded 10 %.
             exposure: Nodes known to be OOD, for the methods that need such.
             on_progress: Told where the work stands.
-            checkpoint: A folder for checkpoints while the fit runs, of methods that write such; removed at its end.
-            resume: Go on from the checkpoints of an interrupted fit; the result is the same as without interruption.
         """
         parameters.check(self)
         graph = as_graph(graph)
@@ -148,24 +137,18 @@ class Detector(ABC):
             raise GraphError(f"{type(self).__name__} needs labelled nodes to train on, and the graph has none there")
         if self.needs_exposure and exposure is None:
             raise DegemError(f"{type(self).__name__} needs nodes known to be OOD: pass exposure=NodeSet(graph, nodes)")
-        if checkpoint is not None:
-            checkpoints = Checkpoints(checkpoint, fit_key(self, training), resume=resume)
-            training = dataclasses.replace(training, checkpoints=checkpoints)
         self._forget()
         self.num_features_ = graph.num_features
         self.feature_names_ = graph.feature_names
         self.classes_ = classes
         self.class_names_ = graph.class_names
         self.num_training_nodes_ = len(training.nodes)
-        with reporting_to(on_progress):
-            self.history_: History = self._fit(training, on_progress)
-            self._settle(training, held_out)
-            on_progress(Progress("calibrate", 0, 1))
-            self.calibration_scores_ = self.decision_function(graph)[held_out]
+        self.history_: History = self._fit(training, on_progress)
+        self._settle(training, held_out)
+        on_progress(Progress("calibrate", 0, 1))
+        self.calibration_scores_ = self.decision_function(graph)[held_out]
         self.calibration_degrees_ = graph.degrees[held_out]
         on_progress(Progress("calibrate", 1, 1))
-        if training.checkpoints is not None:
-            training.checkpoints.remove()
         return self
 
     # -- scoring -----------------------------------------------------------------------------------------------
@@ -305,11 +288,6 @@ class Detector(ABC):
                 value = dataclasses.replace(getattr(self, outer), **{inner: value})
             setattr(self, outer, value)
         return self
-
-    @property
-    def idle_parameters(self) -> frozenset[str]:
-        """Parameters that play no part at the present settings."""
-        return frozenset()
 
     # -- saving ------------------------------------------------------------------------------------------------
 

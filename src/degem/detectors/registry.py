@@ -29,8 +29,10 @@ class Listed(NamedTuple):
 
 
 CONTROL = "a trivial control, for reading benchmarks"
+NEAREST = "Ramaswamy et al. 2000"
 METHODS = {
     "degem": Listed("degem.detectors.degem.DeGEM", "Chen et al. 2025", needs_labels=False),
+    "degem-published": Listed("degem.detectors.degem_published.DeGEMPublished", "Chen et al. 2025", needs_labels=False),
     "energy": Listed("degem.detectors.energy.Energy", "Liu et al. 2020"),
     "energy-ft": Listed("degem.detectors.energy_ft.EnergyFT", "Liu et al. 2020", needs_exposure=True),
     "gkde": Listed("degem.detectors.gkde.GKDE", "Zhao et al. 2020"),
@@ -38,7 +40,6 @@ METHODS = {
     "gnnsafe++": Listed("degem.detectors.gnnsafe_pp.GNNSafePP", "Wu et al. 2023", needs_exposure=True),
     "gpn": Listed("degem.detectors.gpn.GPN", "Stadler et al. 2021"),
     "grasp": Listed("degem.detectors.grasp.GRASP", "Ma et al. 2024"),
-    "jlde": Listed("degem.detectors.jlde.JLDE", "per-layer PCA + kNN"),
     "knn": Listed("degem.detectors.knn.KNN", "Sun et al. 2022"),
     "mahalanobis": Listed("degem.detectors.mahalanobis.Mahalanobis", "Lee et al. 2018"),
     "msp": Listed("degem.detectors.msp.MSP", "Hendrycks & Gimpel 2017"),
@@ -47,6 +48,12 @@ METHODS = {
     "oe": Listed("degem.detectors.oe.OE", "Hendrycks et al. 2019", needs_exposure=True),
     "oodgat": Listed("degem.detectors.oodgat.OODGAT", "Song & Wang 2022"),
     "residualflow": Listed("degem.detectors.residualflow.ResidualFlow", "Zisselman & Tamar 2020"),
+    "iforest": Listed("degem.detectors.iforest.IForest", "Liu et al. 2008", needs_labels=False),
+    "iforest-1hop": Listed("degem.detectors.iforest.IForestOneHop", "Liu et al. 2008", needs_labels=False),
+    "ecod": Listed("degem.detectors.ecod.ECOD", "Li et al. 2022", needs_labels=False),
+    "ecod-1hop": Listed("degem.detectors.ecod.ECODOneHop", "Li et al. 2022", needs_labels=False),
+    "feature-knn": Listed("degem.detectors.feature_knn.FeatureKNN", NEAREST, needs_labels=False),
+    "feature-knn-1hop": Listed("degem.detectors.feature_knn.FeatureKNNOneHop", NEAREST, needs_labels=False),
     "degree": Listed("degem.detectors.trivial.Degree", CONTROL, needs_labels=False),
     "nonzeros": Listed("degem.detectors.trivial.NonZeros", CONTROL, needs_labels=False),
     "norm": Listed("degem.detectors.trivial.Norm", CONTROL, needs_labels=False),

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from degem.checkpoint import Checkpoints
 from degem.errors import GraphError
 from degem.graph import Graph, NodeSet
 
@@ -24,7 +23,6 @@ class TrainingSet:
         num_classes: The number of classes C among their labels; 0 without labels.
         exposure: Nodes known to be OOD, for the methods that use such.
         seed: The detector's seed.
-        checkpoints: Where an interrupted fit resumes from, if it shall; pass it on to :func:`degem.training.train`.
     """
 
     graph: Graph
@@ -32,7 +30,6 @@ class TrainingSet:
     num_classes: int
     exposure: NodeSet | None
     seed: int
-    checkpoints: Checkpoints | None = None
 
     @property
     def labelled_nodes(self) -> NDArray[np.int64]:

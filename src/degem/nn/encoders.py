@@ -12,15 +12,16 @@ from degem.ops.unit_relu import unit_relu
 class MultiHopEncoder(nn.Module):
     r"""The multi-hop encoder :math:`h = [\phi(X^{(0)}W^{(0)}) \| \cdots \| \phi(X^{(L)}W^{(L)})] W_{enc} + b_{enc}`.
 
-    :math:`\phi` normalises each row to unit length, then ReLU, then dropout, and the encoder ends in a ReLU, as the
-    authors' program does; with ``linear`` there is neither, as in the paper's formula.
+    :math:`\phi` adds a bias, normalises each row to unit length, then ReLU, then dropout, and the encoder ends in a
+    ReLU. The paper's formula has none of these; the authors' release has all but the bias. The release also initialises the
+    hop weights as one tensor of three dimensions, whose fans are larger: the weights start much smaller.
 
     Arguments:
         in_dim: The number of feature columns :math:`r`.
         num_hops: The number of hops :math:`L`; 0 sees the node alone.
         latent_dim: The size :math:`d` of the latent.
         dropout: The dropout probability.
-        linear: The paper's linear form.
+        release: No bias, and the initial weights of the authors' release.
 
     Example:
         >>> MultiHopEncoder(4, 2, 8)(torch.randn(3, 5, 4)).shape
@@ -28,15 +29,15 @@ class MultiHopEncoder(nn.Module):
     """
 
     def __init__(
-        self, in_dim: int, num_hops: int, latent_dim: int, *, dropout: float = 0.5, linear: bool = False
+        self, in_dim: int, num_hops: int, latent_dim: int, *, dropout: float = 0.5, release: bool = False
     ) -> None:
         super().__init__()
         self.hop_weight = nn.Parameter(torch.empty(num_hops + 1, in_dim, latent_dim))
-        self.hop_bias = nn.Parameter(torch.zeros(num_hops + 1, 1, latent_dim))
-        for weight in self.hop_weight:
+        self.hop_bias = nn.Parameter(torch.zeros(num_hops + 1, 1, latent_dim), requires_grad=not release)
+        for weight in [self.hop_weight] if release else self.hop_weight:
             nn.init.xavier_uniform_(weight)
         self.fuse = nn.Linear((num_hops + 1) * latent_dim, latent_dim)
-        self.dropout, self.linear = dropout, linear
+        self.dropout = dropout
         self.hops = range(num_hops + 1)
 
     @property
@@ -50,9 +51,6 @@ class MultiHopEncoder(nn.Module):
 
     def latents(self, products: Tensor) -> Tensor:
         """Latents of shape (n, d) from the products of the hops with the projection, of shape (L + 1, n, d)."""
-        if self.linear:
-            linear: Tensor = self.fuse((products + self.hop_bias).transpose(0, 1).flatten(1))
-            return linear
         return F.relu(self.fuse(unit_relu(products, self.hop_bias, self.dropout if self.training else 0.0)))
 
 

@@ -16,8 +16,9 @@ class MLPEnergy(nn.Module):
         latent_dim: The size :math:`d` of the latent.
         hidden_dim: The width of the hidden layer.
         condition_weight: The weight :math:`\rho` of the summary; 0 leaves it out (no conditional energy).
-        batch_norm: BatchNorm and dropout after the ReLU, as the authors' program has them: energies are then taken in
-            training mode, chains move in evaluation mode.
+        batch_norm: BatchNorm after the ReLU, as the authors' release has it: energies are then taken in training mode,
+            chains move in evaluation mode.
+        dropout: The dropout probability after that.
 
     Example:
         >>> MLPEnergy(8)(torch.randn(5, 8), torch.randn(8)).shape
@@ -25,10 +26,16 @@ class MLPEnergy(nn.Module):
     """
 
     def __init__(
-        self, latent_dim: int, hidden_dim: int = 64, *, condition_weight: float = 1.0, batch_norm: bool = False
+        self,
+        latent_dim: int,
+        hidden_dim: int = 64,
+        *,
+        condition_weight: float = 1.0,
+        batch_norm: bool = False,
+        dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        self.condition_weight = condition_weight
+        self.condition_weight, self.dropout = condition_weight, dropout
         self.hidden = nn.Linear(latent_dim * (2 if condition_weight else 1), hidden_dim)
         self.norm = nn.BatchNorm1d(hidden_dim) if batch_norm else None
         self.out = nn.Linear(hidden_dim, 1)
@@ -37,8 +44,8 @@ class MLPEnergy(nn.Module):
         """Energies of shape (n,)."""
         active = F.relu(self._hidden(latents, summary))
         if self.norm is not None:
-            active = F.dropout(self.norm(active), 0.5, self.training)
-        energies: Tensor = self.out(active).squeeze(1)
+            active = self.norm(active)
+        energies: Tensor = self.out(F.dropout(active, self.dropout, self.training)).squeeze(1)
         return energies
 
     @torch.no_grad()
@@ -86,52 +93,24 @@ class MLPEnergy(nn.Module):
 
 
 class Discriminator(nn.Module):
-    r"""The bilinear critic of Deep Graph Infomax: logits :math:`h^\top W s`.
+    r"""The bilinear critic of Deep Graph Infomax: logits :math:`h^\top W s + b`.
 
     Arguments:
         latent_dim: The size :math:`d` of the latent.
+        bias: Whether there is a bias :math:`b`, as the authors' release has.
 
     Example:
         >>> Discriminator(8)(torch.randn(5, 8), torch.randn(8)).shape
         torch.Size([5])
     """
 
-    def __init__(self, latent_dim: int) -> None:
+    def __init__(self, latent_dim: int, *, bias: bool = False) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(latent_dim, latent_dim))
+        self.bias = nn.Parameter(torch.zeros(1)) if bias else None
         nn.init.xavier_uniform_(self.weight)
 
     def forward(self, latents: Tensor, summary: Tensor) -> Tensor:
         """Logits of shape (n,)."""
-        return latents @ (self.weight @ summary)
-
-
-class BilinearEnergy(Discriminator):
-    r"""A bilinear energy head :math:`f(h, s) = -h^\top W s`.
-
-    Arguments:
-        latent_dim: The size :math:`d` of the latent.
-
-    Example:
-        >>> BilinearEnergy(8)(torch.randn(5, 8), torch.randn(8)).shape
-        torch.Size([5])
-    """
-
-    def forward(self, latents: Tensor, summary: Tensor) -> Tensor:
-        """Energies of shape (n,)."""
-        return -super().forward(latents, summary)
-
-    @torch.no_grad()
-    def gradient(self, latents: Tensor, summary: Tensor) -> Tensor:
-        r"""The gradient :math:`\nabla_h f = -W s`, the same for every latent."""
-        return (-(self.weight @ summary)).expand_as(latents)
-
-    @torch.no_grad()
-    def sample(
-        self, positions: Tensor, summary: Tensor, settings: LangevinSettings, generator: torch.Generator
-    ) -> Tensor:
-        r"""Chains moved :math:`K` Langevin steps: along the one direction :math:`W s`."""
-        direction = self.weight @ summary
-        length = direction.norm()
-        basis = (direction / length.clamp_min(torch.finfo(length.dtype).tiny))[:, None]
-        return langevin_along(basis, positions, lambda u: (-length).expand_as(u), settings, generator)
+        logits = latents @ (self.weight @ summary)
+        return logits if self.bias is None else logits + self.bias

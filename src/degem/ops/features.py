@@ -5,13 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import numba
 import numpy as np
 import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
-
-from degem.ops.propagation import match_threads
 
 Features = NDArray[np.float32] | sp.csr_array
 
@@ -31,21 +28,34 @@ def row_normalize(features: Features) -> Features:
 
 
 def row_norms(features: Features) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    r"""The :math:`L_1` and the :math:`L_2` norm of each row, from one pass over the features and without a copy.
+    r"""The :math:`L_1` and the :math:`L_2` norm of each row.
 
     Example:
         >>> row_norms(np.array([[3.0, -4.0]], dtype=np.float32))
         (array([7.]), array([5.]))
     """
-    rows, width = features.shape
     if isinstance(features, sp.csr_array):
-        values, bounds = features.data, features.indptr
+        values = features.data.astype(np.float64)
+        rows, nodes = np.repeat(np.arange(features.shape[0]), np.diff(features.indptr)), features.shape[0]
+        absolute: NDArray[np.float64] = np.bincount(rows, weights=np.abs(values), minlength=nodes).astype(np.float64)
+        square = np.bincount(rows, weights=np.square(values), minlength=nodes)
     else:
-        values, bounds = features.reshape(-1), np.arange(0, (rows + 1) * width, width)
-    absolute, square = np.empty(rows), np.empty(rows)
-    match_threads()
-    _norms(values, bounds, absolute, square)
-    return absolute, square
+        absolute = np.abs(features).sum(axis=1, dtype=np.float64)
+        square = np.einsum("ij,ij->i", features, features, dtype=np.float64)
+    return absolute, np.sqrt(square)
+
+
+def row_counts(features: Features) -> NDArray[np.int64]:
+    """The number of values of each row that are not zero.
+
+    Example:
+        >>> row_counts(np.array([[3.0, 0.0], [1.0, 2.0]], dtype=np.float32))
+        array([1, 2])
+    """
+    if isinstance(features, sp.csr_array):
+        filled = np.concatenate([[0], np.cumsum(features.data != 0)])
+        return np.asarray(np.diff(filled[features.indptr]), dtype=np.int64)
+    return np.asarray(np.count_nonzero(features, axis=1), dtype=np.int64)
 
 
 def scale_rows(features: Features, scale: NDArray[np.float32]) -> Features:
@@ -102,14 +112,3 @@ def inverse(norms: NDArray[np.float64]) -> NDArray[np.float32]:
 def _shared(array: NDArray[Any]) -> torch.Tensor:
     """A tensor on the array's memory, or on a copy if it is read-only: PyTorch has no read-only tensors."""
     return torch.from_numpy(array if array.flags.writeable else array.copy())
-
-
-@numba.njit(parallel=True, cache=True, fastmath=True)
-def _norms(values: Any, bounds: Any, absolute: Any, square: Any) -> None:
-    for row in numba.prange(len(absolute)):
-        total, energy = 0.0, 0.0
-        for entry in range(bounds[row], bounds[row + 1]):
-            value = np.float64(values[entry])
-            total += abs(value)
-            energy += value * value
-        absolute[row], square[row] = total, np.sqrt(energy)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from degem.ops.logistic import fit_logistic
-from degem.ops.propagation import match_threads
 
 PSEUDO_EDGES = 5.0
 GUESS_PENALTY = 3e-4
@@ -51,7 +50,6 @@ def labelled_edges(adjacency: sp.csr_array, labels: NDArray[np.int64]) -> tuple[
         >>> labelled_edges(sp.csr_array(np.ones((3, 3)) - np.eye(3)), np.array([0, 1, -1]))
         (1, 0)
     """
-    match_threads()
     known, agree = _count(adjacency.indptr, adjacency.indices, labels)
     return int(known) // 2, int(agree) // 2
 
@@ -105,10 +103,10 @@ def _between(value: float, low: float, high: float) -> float:
     return (value - low) / max(high - low, 1e-9)
 
 
-@numba.njit(parallel=True, cache=True)
+@numba.njit(cache=True)
 def _count(indptr: Any, indices: Any, labels: Any) -> Any:
     known, agree = 0, 0
-    for row in numba.prange(len(labels)):
+    for row in range(len(labels)):
         here = labels[row]
         end = indptr[row + 1] if here >= 0 else indptr[row]  # an if around the loop makes numba lose the sums
         for entry in range(indptr[row], end):

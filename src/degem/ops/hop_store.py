@@ -17,7 +17,7 @@ from degem.ops.mapped import default_budget
 from degem.ops.prefetch import LINE
 from degem.ops.propagation import average, root_degrees
 from degem.ops.scratch_file import ScratchFile
-from degem.training import Progress, report
+from degem.training import OnProgress, Progress, silent
 
 BLOCK = 1 << 16
 LITTLE = 1 << 26  # bytes that fit any machine: it is not asked
@@ -38,6 +38,7 @@ class HopSource:
         hops: The hops :math:`\ell` wanted, in ascending order.
         self_weight: The weight :math:`\beta` of the node itself.
         memory_budget: MiB that hop features may take in memory; default: a quarter of what is free.
+        on_progress: Told after each hop.
 
     Example:
         >>> pair = sp.csr_array(np.array([[0, 1], [1, 0]], dtype=np.float32))
@@ -53,6 +54,7 @@ class HopSource:
     hops: Sequence[int]
     self_weight: float = 0.0
     memory_budget: float | None = None
+    on_progress: OnProgress = silent
 
     @property
     def num_nodes(self) -> int:
@@ -108,7 +110,7 @@ class HopSource:
         for index, columns in enumerate(parts):
             for hop, values in self._walk_columns(columns, root, permutation, homes):
                 done, total = index * self.hops[-1] + hop, len(parts) * self.hops[-1]
-                report(Progress("propagate", done, total, rows=done * self.num_nodes))
+                self.on_progress(Progress("propagate", done, total, rows=done * self.num_nodes))
                 yield hop, columns, values
 
     def _walk_columns(
@@ -188,7 +190,6 @@ class HopStore:
         spans = list(_spans(self.shape[1], block_rows))
         for rows, block in zip(spans, self._read_ahead(spans) if self.on_disk else map(self._view, spans), strict=True):
             yield rows.start, block
-            report(Progress("score", rows.stop, self.shape[1], rows=rows.stop))
 
     def close(self) -> None:
         """Free the memory or the disk."""

@@ -140,10 +140,14 @@ def root_degrees(adjacency: sp.csr_array) -> NDArray[np.float32]:
 
 
 def match_threads() -> None:
-    """Let numba's kernels use as many threads as PyTorch's."""
-    wanted = min(torch.get_num_threads(), MAX_THREADS)
-    if numba.get_num_threads() != wanted:
-        numba.set_num_threads(wanted)
+    """Let numba's kernels use as many threads as PyTorch's, whose number stays.
+
+    Both may compute by the same OpenMP library, and numba tells that its own number of threads when it starts.
+    """
+    wanted = torch.get_num_threads()
+    numba.set_num_threads(min(wanted, MAX_THREADS))
+    if torch.get_num_threads() != wanted:
+        torch.set_num_threads(wanted)
 
 
 def _hop(

@@ -34,10 +34,10 @@ def _read_only(array: Any) -> Any:
     return view
 
 
-@numba.njit(parallel=True, cache=True)
+@numba.njit(cache=True)
 def _count(indptr: Any, indices: Any) -> Any:
     loops, upper, missing = 0, 0, 0
-    for row in numba.prange(len(indptr) - 1):
+    for row in range(len(indptr) - 1):
         for entry in range(indptr[row], indptr[row + 1]):
             column = indices[entry]
             if column == row:

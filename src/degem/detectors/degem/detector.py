@@ -1,101 +1,74 @@
-"""DeGEM as a detector: its parameters, and the two ways of training it."""
+"""DeGEM as a detector: its parameters, how it is fitted, and how it scores."""
 
 from __future__ import annotations
 
 import dataclasses
-import math
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F
 
 from degem.detectors.base import Detector, Scored
 from degem.detectors.cost import Cost
-from degem.detectors.degem.recurrent import Recurrent
-from degem.detectors.degem.recurrent_model import Contrast
-from degem.detectors.degem.staged import Staged, used_hops
-from degem.detectors.degem.staged_cost import staged_cost
-from degem.detectors.degem.terms import TermWeights
+from degem.detectors.degem.combine import Tail
+from degem.detectors.degem.cost import fit_cost
+from degem.detectors.degem.encoder_training import EncoderSettings, EncoderTrainer, Pool, draw_pool
+from degem.detectors.degem.encoding import column_scales, encode_counts, encode_table, is_table
+from degem.detectors.degem.energies import TrainingRows
+from degem.detectors.degem.energies.latent import CHAINS_AT_TEMPERATURE_ONE, HeadSettings
+from degem.detectors.degem.hold_out import hold_out, without
+from degem.detectors.degem.hop_batch import HopBatch, Latent
+from degem.detectors.degem.hop_inputs import HopInputs
+from degem.detectors.degem.model import DeGEMModel
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph, as_graph
+from degem.ops.features import Features
+from degem.ops.homophily import excess_homophily, guessed_homophily, labelled_edges
+from degem.ops.hop_rows import class_hop_means, hop_rows
 from degem.ops.langevin import LangevinSettings
-from degem.parameters import Count, Dropout, Fraction, NonNegative, NonNegativeInt, Positive
-from degem.training import History, OnProgress
+from degem.ops.logistic import fit_logistic
+from degem.ops.mapped import default_budget, release
+from degem.ops.projection import fit_projection, sample_rows
+from degem.ops.propagation import smooth_over_neighbours
+from degem.parameters import Count, Dropout, NonNegative, NonNegativeInt, Positive
+from degem.seeding import seeded
+from degem.training import History, OnProgress, silent, train
 
-DEFAULT_WEIGHTS = TermWeights()
-STEP = 0.05
-CHAINS_AT_TEMPERATURE_ONE = LangevinSettings(
-    num_steps=5, step_size=STEP, noise_std=math.sqrt(2 * STEP), num_chains=256, start="normal"
-)
-PUBLISHED: dict[str, Any] = {
-    "training": "recurrent",
-    "num_hops": 5,
-    "latent_dim": 512,
-    "self_weight": 0.5,
-    "classification_weight": 0.1,
-    "energy_penalty": 1.0,
-    "langevin": LangevinSettings(),
-    "num_epochs": 200,
-    "batch_size": None,
-    "learning_rate": 1e-3,
-    "weight_decay": 5e-4,
-    "dropout": 0.5,
-}
-STAGED_ALONE = frozenset(
-    {"projection_dim", "random_dim", "density_dim", "num_head_steps", "term_weights", "memory_budget"}
-)
-RECURRENT_ALONE = frozenset(
-    {"multi_hop", "linear_hops", "contrast", "refresh_every", "energy", "energy_propagation"}
-    | {"head", "head_batch_norm", "condition_weight", "energy_readout_weight"}
-)
+SPACING = (0, 1, 2, 3, 5, 10, 20, 50)
+ENOUGH_EDGES, ENOUGH_LABELS, ENOUGH_GUESSES = 100, 3, 2000
+SCORE_SMOOTHING, CLASS_SMOOTHING = (0.7, 8), (0.35, 1)  # weight of the neighbours, steps
+LENGTH_PRIOR = 0.03
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)
 class DeGEM(Detector):
     r"""Decoupled graph energy model: energies in the latent space of a contrastive encoder. Higher = more OOD.
 
-    A multi-hop encoder :math:`h = g(x, \mathcal{N}(x))` is trained by Deep Graph Infomax and cross-entropy, an energy
-    head :math:`f(h)` by maximum likelihood with Langevin sampling in latent space. No OOD node is needed.
+    A multi-hop encoder :math:`h = g(x, \mathcal{N}(x))` is trained by Deep Graph Infomax and cross-entropy, then the
+    terms of the energy, of which one is the paper's: a head :math:`f(h)` by maximum likelihood with Langevin sampling
+    in latent space. The others are the factors of :math:`-\log p(x, \mathcal{N}, y)`: own features, whether they belong to
+    the neighbourhood, whether the neighbourhood is real, classes. Each becomes the logarithm of its tail probability
+    over in-distribution nodes, and they are added: see ``docs/method.md``. No OOD node is needed.
     Chen et al., *Decoupled Graph Energy-based Model for Node Out-of-Distribution Detection on Heterophilic Graphs*,
-    ICLR 2025.
-
-    There are two ways of training. ``staged``, the default, trains the encoder first and then the energies, on a
-    whitened latent over a Gaussian base, and scores by several energies on one scale: see ``docs/strict.md`` for why.
-    ``recurrent`` is the paper's: head and encoder together, the head's energy alone as the score; its published
-    settings are :meth:`as_published`.
+    ICLR 2025; the paper's own training is :class:`~degem.detectors.degem_published.DeGEMPublished`.
 
     Arguments:
-        training: The way of training.
-        num_hops: Hops :math:`L`; the staged way looks at hops 0, 1, 2, 3, 5, 10, … of them.
+        num_hops: Hops :math:`L`; hops 0, 1, 2, 3, 5, 10, … of them are looked at.
         latent_dim: Size :math:`d` of the latent.
-        self_weight: Weight :math:`\beta` of the node itself in propagation.
+        projection_dim: Directions that wide features are projected to, singular and up to 32 of classes.
+        features: What features are: a bag of words (``counts``) or columns of a ``table``; ``auto`` looks at them.
         classification_weight: Weight :math:`\xi` of the cross-entropy; 0 switches it off.
-        head_dim: Hidden width of the energy head; for the staged way 0 leaves the Gaussian base alone.
         energy_penalty: Weight :math:`c` of the squared energies.
         langevin: :math:`K`, :math:`\lambda`, :math:`\sigma`, :math:`M` of the sampler.
         num_epochs: Training steps :math:`E` of the encoder.
-        batch_size: Nodes in a step; None, for the recurrent way, is the whole graph.
+        batch_size: Nodes in a step.
         learning_rate: Adam's learning rate.
-        weight_decay: Adam's weight decay.
         dropout: Dropout of the encoder.
-        normalize_features: Scale each row of the features to unit sum.
-        projection_dim: Staged: directions that wide features are projected to, singular and up to 32 of classes.
-        random_dim: Staged: random directions beside them.
-        density_dim: Staged: leading directions in which hop densities are taken.
-        num_head_steps: Staged: training steps of the energy head.
-        term_weights: Staged: what each energy weighs on heterophilic and on homophilic graphs.
-        memory_budget: Staged: MiB that hop features may take in memory; default: a quarter of what is free.
-        multi_hop: Recurrent: the multi-hop encoder (MH); else one graph convolution.
-        linear_hops: Recurrent: the paper's linear encoder instead of normalised ReLU hops.
-        contrast: Recurrent: the contrastive loss of the encoder.
-        refresh_every: Recurrent: steps between two corruptions of the graph.
-        energy: Recurrent: the score, from the head trained by maximum likelihood (``mle``) or from the class logits.
-        energy_propagation: Recurrent: average energies over neighbours, as GNNSafe does (Eprop).
-        head: Recurrent: the energy head :math:`f`, an MLP on :math:`[h \| \rho s]` or bilinear.
-        head_batch_norm: Recurrent: BatchNorm and dropout in the head, as the authors' program has them.
-        condition_weight: Recurrent: weight :math:`\rho` of the summary in the energy (CE); 0 switches it off.
-        energy_readout_weight: Recurrent: weight :math:`\gamma` of the energy in the summary (ERo); 0 switches it off.
+        memory_budget: MiB that hop features may take in memory; default: a quarter of what is free.
 
     Example:
         >>> from degem.data.demo import digits_graph
@@ -109,107 +82,249 @@ class DeGEM(Detector):
     paper: ClassVar[str] = "Chen et al. 2025"
     needs_labels: ClassVar[bool] = False
 
-    training: Literal["staged", "recurrent"] = "staged"
     num_hops: Count = 10
     latent_dim: Count = 64
-    self_weight: NonNegative = 0.0
+    projection_dim: Count = 288
+    features: Literal["auto", "counts", "table"] = "auto"
     classification_weight: NonNegative = 1.0
-    head_dim: NonNegativeInt = 64
     energy_penalty: NonNegative = 0.1
     langevin: LangevinSettings = CHAINS_AT_TEMPERATURE_ONE
     num_epochs: NonNegativeInt = 150
-    batch_size: Count | None = 256
+    batch_size: Count = 256
     learning_rate: Positive = 5e-3
-    weight_decay: NonNegative = 0.0
     dropout: Dropout = 0.3
-    normalize_features: bool = True
-
-    projection_dim: Count = 256
-    random_dim: NonNegativeInt = 32
-    density_dim: Count = 16
-    num_head_steps: NonNegativeInt = 50
-    term_weights: TermWeights = DEFAULT_WEIGHTS
     memory_budget: Positive | None = None
 
-    multi_hop: bool = True
-    linear_hops: bool = False
-    contrast: Contrast = "dgi"
-    refresh_every: Count = 1
-    energy: Literal["mle", "logits"] = "mle"
-    energy_propagation: bool = False
-    head: Literal["mlp", "bilinear"] = "mlp"
-    head_batch_norm: bool = False
-    condition_weight: NonNegative = 1.0
-    energy_readout_weight: Fraction = 1.0
-
-    @classmethod
-    def as_published(cls, **changes: Any) -> Self:
-        """The paper's training at its published settings, with ``changes``.
-
-        Example:
-            >>> DeGEM.as_published(num_epochs=50).latent_dim
-            512
-        """
-        return cls(**{**PUBLISHED, **changes})
-
     def estimate(self, graph: Any) -> Cost | None:
-        """What :meth:`fit` on ``graph`` will take; None for the recurrent way."""
-        if self.training != "staged":
-            return None
-        return staged_cost(self, as_graph(graph), used_hops(self.num_hops))
+        """What :meth:`fit` on ``graph`` will take."""
+        return fit_cost(self, as_graph(graph), used_hops(self.num_hops))
 
-    @property
-    def resumable(self) -> bool:
-        """Whether :meth:`fit` writes checkpoints: the staged way does."""
-        return self.training == "staged"
-
-    @property
-    def idle_parameters(self) -> frozenset[str]:
-        """The parameters of the other way of training.
-
-        Example:
-            >>> "term_weights" in DeGEM.as_published().idle_parameters
-            True
-        """
-        return RECURRENT_ALONE if self.training == "staged" else STAGED_ALONE
+    # -- fitting -----------------------------------------------------------------------------------------------
 
     def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
-        self.way_ = self._make_way()
-        return self.way_.fit(training, on_progress)
+        held_out = hold_out(training)
+        history = self._learn(without(training, held_out), on_progress)
+        with torch.no_grad():  # the nodes held out arrive, as new ones will
+            energies, _ = self._energies(training.graph, on_progress)
+            self.model_.set_tail(Tail.of(energies[torch.from_numpy(held_out)]))
+        return history
 
-    def _settle(self, training: TrainingSet, held_out: NDArray[np.int64]) -> None:
-        if isinstance(self.way_, Staged):
-            self.way_.settle(training, held_out)
+    def _learn(self, training: TrainingSet, on_progress: OnProgress) -> History:
+        """Scale and project features, train the encoder, fit the terms."""
+        graph = training.graph
+        some = sample_rows(graph.features, self.seed)
+        self.is_table_ = is_table(some) if self.features == "auto" else self.features == "table"
+        self.model_ = model = self._new_model()
+        if self.is_table_:
+            for buffer, values in zip((model.column_median, model.column_width), column_scales(some), strict=True):
+                buffer.copy_(torch.from_numpy(values))
+        means = self._class_hop_means(training)
+        model.hop_means.copy_(torch.from_numpy(means))
+        wanted = class_directions(means[list(model.hops)])
+        projection = fit_projection(self._encoded(some), model.projection.shape[1], 0, seed=self.seed, wanted=wanted)
+        model.projection.copy_(torch.from_numpy(projection))
+        inputs = self._inputs(graph, on_progress)
+        pool = draw_pool(inputs, training.nodes, graph.labels, np.random.default_rng(self.seed))
+        model.eval()
+        with torch.no_grad():
+            model.length_mean.copy_(pool.batch.log_lengths.mean(dim=0))
+            model.length_std.copy_(pool.batch.log_lengths.std(dim=0, correction=0) + 1e-3)
+            model.homophily.fill_(self._homophily(graph, pool))
+        history = self._train_encoder(inputs, pool, on_progress)
+        inputs.close()
+        self._fit_terms(pool, training)
+        return history
 
+    def _train_encoder(self, inputs: HopInputs, pool: Pool, on_progress: OnProgress) -> History:
+        chosen = {field.name: getattr(self, field.name) for field in dataclasses.fields(EncoderSettings)}
+        chosen["batch_size"] = min(self.batch_size, inputs.num_nodes)
+        with seeded(self.seed + 1):
+            trainer = EncoderTrainer(self.model_, inputs, pool, EncoderSettings(**chosen), self.seed)
+            history = train(
+                trainer.step,
+                self.num_epochs,
+                on_progress=on_progress,
+                phase="train encoder",
+                rows_per_step=2 * trainer.settings.batch_size,
+            )
+        self.model_.eval()
+        return history
+
+    def _fit_terms(self, pool: Pool, training: TrainingSet) -> None:
+        model, labels = self.model_, pool.labels[pool.train]
+        generator = torch.Generator(self.device).manual_seed(self.seed)
+        with torch.no_grad():
+            latent = model.encode(pool.batch)
+            self._fit_length_classifier(latent.select(pool.train), labels)
+        rows = TrainingRows(latent, pool.train, labels, model.homophily.item(), generator)
+        for term in model.energy_terms:
+            term.fit(rows)
+        isolated = (training.graph.degrees[training.nodes] == 0).sum()
+        model.isolated_rarity.fill_(-np.log((isolated + 1) / (len(training.nodes) + 1)))
+
+    def _fit_length_classifier(self, latent: Latent, labels: NDArray[np.int64]) -> None:
+        """A logistic regression of the classes on lengths and degree, beside the classes' shares."""
+        known, classifier = labels >= 0, self.model_.length_classifier
+        if classifier is None or len(np.unique(labels[known])) < 2:
+            return
+        waves, labels = classifier.waves(latent.standard).cpu().numpy()[known], labels[known]
+        weight, bias = fit_logistic(waves, labels, LENGTH_PRIOR / len(labels))
+        classifier.linear.weight.copy_(torch.from_numpy(weight))
+        classifier.linear.bias.copy_(torch.from_numpy(bias - np.log(np.bincount(labels) / len(labels))))
+
+    def _class_hop_means(self, training: TrainingSet) -> NDArray[np.float32]:
+        graph = training.graph
+
+        def some_rows(rows: slice) -> Features:
+            release(graph.features)  # what was read before
+            return self._encoded(graph.features[rows])
+
+        budget = 2**20 * (self.memory_budget or default_budget())
+        hops = self.model_.hops[-1]
+        return class_hop_means(graph.adjacency, some_rows, graph.labels, training.nodes, hops, 0.0, budget)
+
+    def _homophily(self, graph: Graph, pool: Pool) -> float:
+        """The homophily of training labels; where few labelled nodes touch, that of classes guessed from features."""
+        if labelled_edges(graph.adjacency, graph.labels)[0] >= ENOUGH_EDGES:
+            return excess_homophily(graph.adjacency, graph.labels)
+        own = F.normalize(pool.batch.hops[0], dim=1, eps=1e-8).cpu().numpy()
+        guess = guessed_homophily(graph.adjacency[pool.nodes][:, pool.nodes], own, pool.labels)
+        for count, enough in (((pool.labels >= 0).sum(), ENOUGH_LABELS), (graph.num_edges, ENOUGH_GUESSES)):
+            guess *= count / (count + enough)  # a guess from little counts little
+        return excess_homophily(graph.adjacency, graph.labels, guess)
+
+    # -- scoring -----------------------------------------------------------------------------------------------
+
+    @torch.no_grad()
     def _score(self, graph: Graph) -> Scored:
-        return self.way_.score(graph)
+        energies, classes = self._energies(graph)
+        isolated = torch.from_numpy(graph.degrees == 0).to(self.device)
+        scores = self.model_.scores(energies, isolated).cpu().numpy()
+        if classes is None:
+            return Scored(scores)
+        return Scored(scores, self._over_neighbours(classes, graph, *CLASS_SMOOTHING).cpu().numpy())
 
-    def _scores(self, graph: Graph) -> NDArray[np.floating[Any]]:
-        return self.way_.scores(graph) if isinstance(self.way_, Staged) else self.way_.score(graph).scores
+    def _energies(self, graph: Graph, on_progress: OnProgress = silent) -> tuple[Tensor, Tensor | None]:
+        """The energies of every term, smoothed where a term is, and class probabilities if there are classes."""
+        model = self.model_
+        parts = [model.energies] if model.classifier is None else [model.energies, model.probabilities]
+        energies, *classes = self._passed(self._inputs(graph, on_progress), *parts)
+        smoothed = torch.tensor(model.smoothed)
+        if smoothed.any():
+            energies[:, smoothed] = self._over_neighbours(energies[:, smoothed], graph, *SCORE_SMOOTHING)
+        return energies, classes[0] if classes else None
 
+    @torch.no_grad()
     def _embed(self, graph: Graph) -> NDArray[np.float32]:
-        return self.way_.embed(graph)
+        self.model_.eval()
+        return torch.cat([self.model_.encode(batch).latents.cpu() for batch in self._inputs(graph).blocks()]).numpy()
 
+    @torch.no_grad()
     def _embed_some(self, graph: Graph, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
-        return self.way_.embed_some(graph, nodes)
+        self.model_.eval()
+        return self.model_.encode(self._inputs(graph).batch(nodes)).latents.cpu().numpy()
 
-    def _hop_rows(self, graph: Graph, nodes: NDArray[np.int64]) -> list[torch.Tensor]:
-        return self.way_.hop_rows(graph, nodes)
+    def _passed(self, inputs: HopInputs, *parts: Callable[[Latent], Tensor]) -> list[Tensor]:
+        """What some parts of the model make of every node's latents, before smoothing."""
+        self.model_.eval()
+        latents = (self.model_.encode(batch) for batch in inputs.blocks())
+        made = [[part(latent) for part in parts] for latent in latents]
+        return [torch.cat(blocks) for blocks in zip(*made, strict=True)]
 
-    def _score_from_hops(self, hops: list[torch.Tensor]) -> torch.Tensor:
-        return self.way_.score_from_hops(hops)
+    def _over_neighbours(self, values: Tensor, graph: Graph, weight: float, num_steps: int) -> Tensor:
+        weight *= self.model_.homophily.item()
+        mixed = smooth_over_neighbours(graph.adjacency, values.cpu().numpy(), weight=weight, num_steps=num_steps)
+        return torch.from_numpy(mixed).to(values)
 
-    def _hop_reference(self) -> list[torch.Tensor]:
-        return self.way_.hop_reference()
+    def _encoded(self, features: Features) -> Features:
+        if not self.is_table_:
+            return encode_counts(features)
+        model = self.model_
+        return encode_table(features, model.column_median.cpu().numpy(), model.column_width.cpu().numpy())
 
-    def _state(self) -> dict[str, torch.Tensor]:
-        return self.way_.module.state_dict()
+    def _inputs(self, graph: Graph, on_progress: OnProgress = silent) -> HopInputs:
+        return HopInputs(
+            graph,
+            self._encoded,
+            self.model_.projection.cpu().numpy(),
+            self.model_.hops,
+            device=self.device,
+            memory_budget=self.memory_budget,
+            on_progress=on_progress,
+        )
 
-    def _restore(self, state: dict[str, torch.Tensor]) -> None:
-        self.way_ = self._make_way()
-        self.way_.module.load_state_dict(state)
-        self.way_.module.eval()
+    # -- explaining --------------------------------------------------------------------------------------------
 
-    def _make_way(self) -> Staged | Recurrent:
-        way = Staged if self.training == "staged" else Recurrent
-        return way(self, self.num_features_, len(self.classes_))
+    def _hop_rows(self, graph: Graph, nodes: NDArray[np.int64]) -> list[Tensor]:
+        """Hop features 0 … L of some nodes, all of them: those the model does not use get no part in the score."""
+        rows = hop_rows(graph.adjacency, self._encoded(graph.features), nodes, self.model_.hops[-1], 0.0)
+        return [torch.from_numpy(hop).to(self.device) for hop in rows]
+
+    def _score_from_hops(self, hops: list[Tensor]) -> Tensor:
+        """Scores from hop features alone: at an average degree, and before smoothing."""
+        model = self.model_
+        model.eval()
+        projected = torch.stack([hops[hop] @ model.projection for hop in model.hops])
+        degree = torch.expm1(model.length_mean[0]).expand(len(hops[0])).clamp_min(1)
+        seen = projected / degree.sqrt()[:, None]
+        count = (hops[0] != 0).sum(dim=1).to(seen)
+        latent = model.encode(HopBatch.of(seen, hops[0].norm(dim=1), degree, count, torch.zeros_like(degree)))
+        return model.scores(model.energies(latent), torch.zeros_like(degree, dtype=torch.bool))
+
+    def _hop_reference(self) -> list[Tensor]:
+        """Mean hop features of each class."""
+        return list(self.model_.hop_means)
+
+    # -- saving ------------------------------------------------------------------------------------------------
+
+    def _state(self) -> dict[str, Tensor]:
+        return {**self.model_.state_dict(), "is_table": torch.tensor(self.is_table_)}
+
+    def _restore(self, state: dict[str, Tensor]) -> None:
+        self.is_table_ = bool(state.pop("is_table"))
+        self.model_ = self._new_model()
+        self.model_.load_state_dict(state)
+        self.model_.eval()
+
+    def _new_model(self) -> DeGEMModel:
+        with seeded(self.seed):
+            return DeGEMModel(
+                num_features=self.num_features_,
+                width=min(self.num_features_, self.projection_dim),
+                hops=used_hops(self.num_hops),
+                latent_dim=self.latent_dim,
+                num_classes=len(self.classes_),
+                is_table=self.is_table_,
+                dropout=self.dropout,
+                head=HeadSettings(self.energy_penalty, self.langevin),
+            ).to(self.device)
+
+
+def used_hops(num_hops: int) -> tuple[int, ...]:
+    """The hops up to ``num_hops`` that are looked at: they lie further apart the farther away they are.
+
+    Example:
+        >>> used_hops(10), used_hops(4)
+        ((0, 1, 2, 3, 5, 10), (0, 1, 2, 3, 4))
+    """
+    return (*(hop for hop in SPACING if hop < num_hops), num_hops)
+
+
+def class_directions(means: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Where the mean of each class points from the mean of all, at each hop: directions that tell classes apart.
+
+    Arguments:
+        means: Mean features of each class at each hop, of shape (hops, C, d₀).
+
+    Returns:
+        Vectors of shape (hops · C, d₀), as long on average at one hop as at another.
+
+    Example:
+        >>> class_directions(np.array([[[3.0, 0.0], [1.0, 0.0]]], dtype=np.float32))
+        array([[ 1.,  0.],
+               [-1.,  0.]], dtype=float32)
+    """
+    apart = means - means.mean(axis=1, keepdims=True)
+    lengths = np.linalg.norm(apart, axis=2, keepdims=True).mean(axis=1, keepdims=True)
+    scaled: NDArray[np.float32] = apart / np.maximum(lengths, 1e-12)
+    return scaled.reshape(-1, means.shape[2])

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from degem.detectors.degem.staged_model import HopBatch
+from degem.detectors.degem.hop_batch import HopBatch
 from degem.graph import Graph
-from degem.ops.features import Features, inverse, row_norms, scale_rows
+from degem.ops.features import Features, row_counts, row_norms
 from degem.ops.hop_store import HopSource, HopStore
 from degem.ops.mapped import release
+from degem.ops.propagation import average
+from degem.training import OnProgress, silent
 
 BLOCK = 1 << 14
 SCORED_AT_ONCE = 1 << 12  # many enough for calls to be cheap, few enough for the cache
@@ -25,48 +27,50 @@ class HopInputs:
 
     Arguments:
         graph: The graph; left as it is.
-        projection: The projection P, of shape (d₀, r + q).
+        encode: Makes some rows of features ready, see :mod:`degem.detectors.degem.encoding`.
+        projection: The projection P, of shape (d₀, r).
         hops: The hops wanted.
-        self_weight: The weight β of the node itself in propagation.
-        normalize: Whether rows of features are scaled to unit sum first.
         device: Where batches are handed out.
         memory_budget: MiB that hop features may take in memory.
+        on_progress: Told where propagation stands.
     """
 
     def __init__(
         self,
         graph: Graph,
+        encode: Callable[[Features], Features],
         projection: NDArray[np.float32],
         hops: Sequence[int],
         *,
-        self_weight: float,
-        normalize: bool,
         device: str,
         memory_budget: float | None,
+        on_progress: OnProgress = silent,
     ) -> None:
-        self.graph, self.projection, self.device = graph, projection, device
-        self.degrees = np.diff(graph.adjacency.indptr).astype(np.float32)
-        self.scale, self.lengths = np.ones((2, graph.num_nodes), dtype=np.float32)
+        self.graph, self.encode, self.projection, self.device = graph, encode, projection, device
+        degrees = np.diff(graph.adjacency.indptr).astype(np.float32)
+        lengths, counts = np.ones((2, graph.num_nodes), dtype=np.float32)
         width = projection.shape[1]
         small = 4 * width * graph.num_nodes <= KEPT_BYTES
         projected: list[NDArray[np.float32]] = []
         for start in range(0, graph.num_nodes, BLOCK):
             rows = slice(start, start + BLOCK)
-            sums, lengths = row_norms(self._rows(rows))
-            if normalize:
-                self.scale[rows] = inverse(sums)
-            self.lengths[rows] = lengths * self.scale[rows]
+            encoded = self._rows(rows)
+            lengths[rows] = row_norms(encoded)[1]
+            counts[rows] = row_counts(encoded)
             if small:
-                projected.append(self._projected(rows, slice(None)))
+                projected.append(np.asarray(encoded @ projection, dtype=np.float32))
             release(graph.features)
+        inverse = np.asarray(1 / np.maximum(degrees, 1), dtype=np.float32)
+        returning = average(graph.adjacency, inverse[:, None], self_weight=0.0)[:, 0]
+        self.columns = (lengths, degrees, counts, returning)
         kept = projected[0] if len(projected) == 1 else np.concatenate(projected) if small else None
         self.source = HopSource(
             graph.adjacency,
             self._projected if kept is None else lambda rows, columns: kept[rows, columns],
             width,
             tuple(hops),
-            self_weight,
-            memory_budget,
+            memory_budget=memory_budget,
+            on_progress=on_progress,
         )
         self._kept: HopStore | None = None
 
@@ -78,7 +82,7 @@ class HopInputs:
     def keep(self, nodes: NDArray[np.int64]) -> HopBatch:
         """Propagate now, keep every hop in memory or on disk for :meth:`blocks`, and return some nodes."""
         self._kept = HopStore(self.source, nodes)
-        return self._on_device(self._kept.sample, self.lengths[nodes], self.degrees[nodes])
+        return self._on_device(self._kept.sample, nodes)
 
     def close(self) -> None:
         """Free what was kept."""
@@ -88,31 +92,33 @@ class HopInputs:
 
     def batch(self, nodes: NDArray[np.int64]) -> HopBatch:
         """Some nodes as the model sees them."""
-        return self._on_device(self.source.sample(nodes), self.lengths[nodes], self.degrees[nodes])
+        return self._on_device(self.source.sample(nodes), nodes)
 
     def corrupted(self, nodes: NDArray[np.int64], permutation: NDArray[np.int64]) -> HopBatch:
         """The same nodes where every node has the features of another: Deep Graph Infomax's negatives."""
-        return self._on_device(
-            self.source.sample(nodes, permutation), self.lengths[permutation[nodes]], self.degrees[nodes]
-        )
+        lengths, degrees, counts, returning = self.columns
+        of = permutation[nodes]
+        columns = (lengths[of], degrees[nodes], counts[of], returning[nodes])
+        return self._batch(self.source.sample(nodes, permutation), columns)
 
     def blocks(self) -> Iterator[HopBatch]:
         """Every node in order, some at a time."""
         with contextlib.nullcontext(self._kept) if self._kept else HopStore(self.source) as store:
             for start, hops in store.blocks(SCORED_AT_ONCE):
                 rows = slice(start, start + hops.shape[1])
-                yield self._on_device(hops, self.lengths[rows], self.degrees[rows])
+                yield self._on_device(hops, rows)
 
     def _projected(self, rows: slice, columns: slice) -> NDArray[np.float32]:
-        scaled = scale_rows(self._rows(rows), self.scale[rows])
+        encoded = self._rows(rows)
         release(self.graph.features)
-        return np.asarray(scaled @ self.projection[:, columns], dtype=np.float32)
+        return np.asarray(encoded @ self.projection[:, columns], dtype=np.float32)
 
     def _rows(self, rows: slice) -> Features:
         everything = rows.start == 0 and rows.stop >= self.num_nodes
-        return self.graph.features if everything else self.graph.features[rows]  # SciPy copies what it slices
+        return self.encode(self.graph.features if everything else self.graph.features[rows])  # SciPy copies a slice
 
-    def _on_device(
-        self, hops: NDArray[np.float32], lengths: NDArray[np.float32], degrees: NDArray[np.float32]
-    ) -> HopBatch:
-        return HopBatch.of(*(torch.from_numpy(part).to(self.device) for part in (hops, lengths, degrees)))
+    def _on_device(self, hops: NDArray[np.float32], nodes: NDArray[np.int64] | slice) -> HopBatch:
+        return self._batch(hops, tuple(column[nodes] for column in self.columns))
+
+    def _batch(self, hops: NDArray[np.float32], columns: tuple[NDArray[np.float32], ...]) -> HopBatch:
+        return HopBatch.of(*(torch.from_numpy(part).to(self.device) for part in (hops, *columns)))

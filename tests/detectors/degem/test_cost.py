@@ -30,10 +30,6 @@ def test_more_nodes_cost_more() -> None:
     assert many.memory_mib > few.memory_mib + 4 * 6 * 16 * 150_000 / 2**20
 
 
-def test_the_recurrent_way_has_no_estimate(small_graph: Graph) -> None:
-    assert DeGEM.as_published().estimate(small_graph) is None
-
-
 def test_too_much_of_either_is_refused_with_the_numbers() -> None:
     with pytest.raises(DegemError, match=r"about 1,000,000,000 MiB of memory"):
         Cost(memory_mib=1e9, disk_mib=0.0, seconds=1.0).refuse_what_cannot_fit()

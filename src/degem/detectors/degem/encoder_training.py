@@ -1,4 +1,4 @@
-"""The first stage of DeGEM's default: the encoder, by graph contrast and cross-entropy, on rows of hop features."""
+"""The encoder, trained by graph contrast and cross-entropy on rows of hop features."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional as F
 
+from degem.detectors.degem.hop_batch import HopBatch
 from degem.detectors.degem.hop_inputs import HopInputs
-from degem.detectors.degem.staged_model import HopBatch, StagedModel
-from degem.nn.adam import Adam
+from degem.detectors.degem.model import DeGEMModel
 from degem.ops.contrast import infomax_loss
 
 MAX_POOL = 50_000
@@ -27,7 +27,6 @@ class EncoderSettings:
     num_epochs: int
     batch_size: int
     learning_rate: float
-    weight_decay: float
     classification_weight: float
 
 
@@ -72,23 +71,21 @@ class EncoderTrainer:
         inputs: Hop features of the training graph.
         pool: The nodes to draw from.
         settings: Sizes of the steps.
-        seed: Seed of batches and permutations. Each step has a generator of its own, so a resumed run draws the same.
+        seed: Seed of batches and permutations.
     """
 
-    def __init__(self, model: StagedModel, inputs: HopInputs, pool: Pool, settings: EncoderSettings, seed: int) -> None:
+    def __init__(self, model: DeGEMModel, inputs: HopInputs, pool: Pool, settings: EncoderSettings, seed: int) -> None:
         self.model, self.inputs, self.pool, self.settings, self.seed = model, inputs, pool, settings, seed
         self.labelled = pool.train[pool.labels[pool.train] >= 0]
         wanted = math.ceil(settings.num_epochs * settings.batch_size / inputs.num_nodes)
         corruptions = min(max(wanted, 1), MAX_CORRUPTIONS)
         self.refresh_every = math.ceil(max(settings.num_epochs, 1) / corruptions)
-        trained = [model.encoder, model.critic, *([] if model.classifier is None else [model.classifier])]
-        self.optimizer = Adam(
-            [model.critic_bias, *(parameter for module in trained for parameter in module.parameters())],
-            lr=settings.learning_rate,
-            weight_decay=settings.weight_decay,
+        trained = [model.encoder, model.contrast, *([] if model.classifier is None else [model.classifier])]
+        self.optimizer = torch.optim.Adam(
+            [parameter for module in trained for parameter in module.parameters()], lr=settings.learning_rate
         )
         self.round = -1
-        self.negatives = select(pool.batch, slice(0, 0))
+        self.negatives = pool.batch.select(slice(0, 0))
 
     def step(self, index: int) -> Mapping[str, float]:
         """One step on a batch of nodes, as many corrupted ones, and labelled ones."""
@@ -98,17 +95,17 @@ class EncoderTrainer:
         nodes = _draw(np.arange(len(self.pool.nodes)), self.settings.batch_size, rng)
         known = _draw(self.labelled, self.settings.batch_size // 2, rng)
         corrupted = self._corrupted(index)
-        drawn = select(self.pool.batch, np.concatenate([nodes, known]))
-        latents = self.model.encode(joined(drawn, corrupted)).latents
+        drawn = self.pool.batch.select(np.concatenate([nodes, known]))
+        latents = self.model.encode(drawn.joined(corrupted)).latents
         positive, labelled, negative = latents.split([len(nodes), len(known), len(corrupted.log_lengths)])
-        direction = self.model.critic(torch.sigmoid(positive.mean(dim=0)))
-        bias = self.model.critic_bias
-        losses = {"contrast": 2 * infomax_loss(positive @ direction + bias, negative @ direction + bias)}
+        critic, summary = self.model.contrast, positive.mean(dim=0)
+        losses = {"contrast": 2 * infomax_loss(critic.logits(positive, summary), critic.logits(negative, summary))}
         if self.model.classifier is not None and self.settings.classification_weight:
             target = torch.from_numpy(self.pool.labels[known]).to(labelled.device)
             losses["classification"] = F.cross_entropy(self.model.classifier(labelled), target)
         weights = {"contrast": 1.0, "classification": self.settings.classification_weight}
-        self.optimizer.lr = self.settings.learning_rate * remaining_rate(index / self.settings.num_epochs)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.settings.learning_rate * remaining_rate(index / self.settings.num_epochs)
         self.optimizer.zero_grad()
         torch.stack([weights[name] * loss for name, loss in losses.items()]).sum().backward()
         self.optimizer.step()
@@ -122,7 +119,7 @@ class EncoderTrainer:
             nodes = rng.integers(0, self.inputs.num_nodes, size * self.refresh_every)
             self.negatives = self.inputs.corrupted(nodes, rng.permutation(self.inputs.num_nodes))
             self.round = turn
-        return select(self.negatives, slice(place * size, (place + 1) * size))
+        return self.negatives.select(slice(place * size, (place + 1) * size))
 
 
 def remaining_rate(done: float) -> float:
@@ -138,24 +135,3 @@ def remaining_rate(done: float) -> float:
 def _draw(places: NDArray[np.int64], size: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Some of the places, or all where there are no more; with repeats only where they are rare."""
     return places if len(places) <= size else rng.choice(places, size, replace=len(places) > 5 * size)
-
-
-def select(batch: HopBatch, rows: NDArray[np.int64] | slice) -> HopBatch:
-    """Some rows of a batch."""
-    if isinstance(rows, slice):
-        return HopBatch(batch.hops[:, rows], batch.shrinkage[:, rows], batch.log_lengths[rows])
-    places = torch.from_numpy(rows).to(batch.hops.device)  # whose selection takes a fifth of the time of indexing
-    return HopBatch(
-        batch.hops.index_select(1, places),
-        batch.shrinkage.index_select(1, places),
-        batch.log_lengths.index_select(0, places),
-    )
-
-
-def joined(first: HopBatch, second: HopBatch) -> HopBatch:
-    """Two batches as one."""
-    return HopBatch(
-        torch.cat([first.hops, second.hops], dim=1),
-        torch.cat([first.shrinkage, second.shrinkage], dim=1),
-        torch.cat([first.log_lengths, second.log_lengths]),
-    )

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 import torch
+from degem.detectors.degem.detector import used_hops
 
 from degem import DeGEM, Graph
 from degem.detectors.degem import hop_inputs
-from degem.detectors.degem.staged import Staged, used_hops
-from degem.detectors.degem.terms import OWN, TERMS
 from degem.metrics import auroc_ood_positive
 
 
@@ -41,12 +40,6 @@ def test_explained_scores_are_the_scores_before_smoothing(small_graph: Graph) ->
         np.testing.assert_allclose(from_hops, detector.decision_function(lonely)[chosen], atol=1.5)
 
 
-def test_head_off_leaves_the_base(small_graph: Graph) -> None:
-    bare = DeGEM(num_epochs=5, head_dim=0).fit(small_graph)
-    assert bare.way_.module.latent_energy.hidden is None
-    assert np.isfinite(bare.decision_function(small_graph)).all()
-
-
 def test_hops_lie_further_apart_the_farther_away_they_are() -> None:
     assert used_hops(10) == (0, 1, 2, 3, 5, 10)
     assert used_hops(1) == (0, 1)
@@ -59,26 +52,26 @@ def test_without_labelled_neighbours_homophily_is_guessed_from_features() -> Non
     ring = np.concatenate([np.stack([np.arange(size), np.roll(np.arange(size), -step)], axis=1) for step in (1, 2, 3)])
     apart = np.where(np.arange(2 * size) % 100 == 0, classes, -1)
     graph = Graph.from_arrays(features=features, edges=np.concatenate([ring, ring + size]), labels=apart)
-    assert DeGEM(num_epochs=2).fit(graph).way_.module.homophily.item() > 0.3
+    assert DeGEM(num_epochs=2).fit(graph).model_.homophily.item() > 0.3
     mixed = graph.replace(features=features[rng.permutation(2 * size)])
-    assert DeGEM(num_epochs=2).fit(mixed).way_.module.homophily.item() < 0.1
+    assert DeGEM(num_epochs=2).fit(mixed).model_.homophily.item() < 0.1
 
 
 def test_a_rare_class_stays_when_training_nodes_are_sampled(
     small_graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("degem.detectors.degem.staged_trainer.MAX_POOL", 20)
+    monkeypatch.setattr("degem.detectors.degem.encoder_training.MAX_POOL", 20)
     labels = np.where(np.arange(small_graph.num_nodes) == 60, 3, small_graph.labels)
     train = np.ones(small_graph.num_nodes, dtype=np.bool_)
     train[-10:] = False
-    detector = DeGEM(num_epochs=2, num_head_steps=2)
+    detector = DeGEM(num_epochs=2)
     detector.fit(small_graph.replace(labels=labels), train_mask=train, calibration_mask=~train)
     assert detector.predict_proba(small_graph).shape[1] == 4
 
 
 def test_fewer_directions_than_classes_ask_for_are_enough(small_graph: Graph) -> None:
     wide = np.random.default_rng(0).random((small_graph.num_nodes, 40)).astype(np.float32)
-    detector = DeGEM(num_epochs=2, num_head_steps=2, projection_dim=3, random_dim=2).fit(
+    detector = DeGEM(num_epochs=2, projection_dim=3).fit(
         small_graph.replace(features=wide)
     )
     assert detector.decision_function(small_graph.replace(features=wide)).shape == (small_graph.num_nodes,)
@@ -88,7 +81,7 @@ def test_a_fit_leaves_the_number_of_threads_as_it_was(small_graph: Graph) -> Non
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        DeGEM(num_epochs=2, num_head_steps=2).fit(small_graph)
+        DeGEM(num_epochs=2).fit(small_graph)
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
@@ -97,43 +90,17 @@ def test_a_fit_leaves_the_number_of_threads_as_it_was(small_graph: Graph) -> Non
 def test_scores_alone_do_without_classes_and_are_those_of_the_table(
     small_graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    detector = DeGEM(num_epochs=2, num_head_steps=2).fit(small_graph)
+    detector = DeGEM(num_epochs=2).fit(small_graph)
     together = detector.score_table(small_graph)["score"]
-    monkeypatch.setattr(detector.way_.module, "probabilities", lambda latent: pytest.fail("nobody asked for classes"))
+    monkeypatch.setattr(detector.model_, "probabilities", lambda latent: pytest.fail("nobody asked for classes"))
     np.testing.assert_array_equal(detector.decision_function(small_graph), together)
 
 
 def test_nodes_scored_some_at_a_time_keep_their_order(small_graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    detector = DeGEM(num_epochs=2, num_head_steps=2).fit(small_graph)
+    detector = DeGEM(num_epochs=2).fit(small_graph)
     at_once = detector.decision_function(small_graph)
     monkeypatch.setattr(hop_inputs, "SCORED_AT_ONCE", 7)
     np.testing.assert_allclose(detector.decision_function(small_graph), at_once, rtol=1e-4, atol=1e-4)
-
-
-def test_a_node_without_neighbours_is_judged_by_its_own_features_and_by_how_rare_that_was(small_graph: Graph) -> None:
-    alone = np.arange(120) % 10 == 0
-    pairs = np.stack(small_graph.adjacency.nonzero(), axis=1)
-    edges = pairs[~alone[pairs].any(axis=1)]
-    graph = Graph.from_arrays(features=small_graph.features, edges=edges, labels=small_graph.labels)
-    way = DeGEM(num_epochs=5).fit(graph).way_
-    assert isinstance(way, Staged)
-    energies = torch.randn(6, len(TERMS), generator=torch.Generator().manual_seed(0))
-    around = energies.clone()
-    around[:, ~OWN] += 100.0
-    alone_only = torch.arange(6) < 3
-    scores, moved = (way.module.scores(terms, alone_only) for terms in (energies, around))
-    np.testing.assert_allclose(scores[:3], moved[:3])  # nothing about a neighbourhood counts
-    assert (moved[3:] > scores[3:]).all()
-    way.module.energy_alone.add_(1.0)
-    np.testing.assert_allclose(way.module.scores(energies, alone_only) - scores, [1, 1, 1, 0, 0, 0], atol=1e-5)
-
-
-def test_where_no_training_node_was_alone_an_empty_neighbourhood_stays_strange(small_graph: Graph) -> None:
-    way = DeGEM(num_epochs=5).fit(small_graph).way_
-    assert isinstance(way, Staged)
-    energies = torch.randn(6, len(TERMS), generator=torch.Generator().manual_seed(0))
-    nobody, all_alone = torch.zeros(6, dtype=torch.bool), torch.ones(6, dtype=torch.bool)
-    np.testing.assert_array_equal(way.module.scores(energies, nobody), way.module.scores(energies, all_alone))
 
 
 def test_the_class_of_a_node_without_neighbours_comes_from_its_own_features() -> None:
@@ -144,3 +111,39 @@ def test_the_class_of_a_node_without_neighbours_comes_from_its_own_features() ->
     graph = Graph.from_arrays(features=features, edges=edges[(edges >= 150).all(axis=1)], labels=classes)
     detector = DeGEM(num_epochs=20).fit(graph, train_mask=np.arange(600) >= 200)
     assert (detector.predict_class(graph)[:150] == classes[:150]).mean() > 0.86  # 0.82 from empty neighbourhoods
+
+
+def test_a_node_without_neighbours_is_judged_by_its_own_features_and_by_how_rare_that_was(small_graph: Graph) -> None:
+    alone = np.arange(120) % 10 == 0
+    pairs = np.stack(small_graph.adjacency.nonzero(), axis=1)
+    edges = pairs[~alone[pairs].any(axis=1)]
+    graph = Graph.from_arrays(features=small_graph.features, edges=edges, labels=small_graph.labels)
+    some, none = (DeGEM(num_epochs=5).fit(known).model_ for known in (graph, small_graph))
+    assert some.isolated_rarity < none.isolated_rarity
+    energies = torch.randn(6, len(some.energy_terms), generator=torch.Generator().manual_seed(0))
+    around = energies.clone()
+    around[:, [term.needs_neighbours for term in some.energy_terms]] += 100.0
+    isolated = torch.arange(6) < 3
+    scores, moved = (some.scores(terms, isolated) for terms in (energies, around))
+    np.testing.assert_array_equal(scores[:3], moved[:3])  # nothing about a neighbourhood counts
+    assert (moved[3:] > scores[3:]).all()
+    some.isolated_rarity.fill_(50.0)
+    assert (some.scores(energies, isolated)[:3] > scores[:3] + 30).all()
+    np.testing.assert_array_equal(some.scores(energies, isolated)[3:], scores[3:])
+
+
+def test_tails_are_taken_from_nodes_that_the_fit_kept_to_itself(small_graph: Graph) -> None:
+    training = TrainingSet(small_graph, np.arange(5, 120), seed=3)
+    kept = hold_out(training)
+    assert len(kept) == 30
+    assert set(kept) <= set(training.nodes)
+    rest = without(training, kept)
+    assert rest.graph.num_nodes == 90
+    np.testing.assert_array_equal(rest.graph.node_ids[rest.nodes], np.setdiff1d(training.nodes, kept).astype(str))
+
+
+def test_one_node_of_each_class_is_never_held_out(small_graph: Graph) -> None:
+    labels = np.where(np.arange(120) == 60, 3, small_graph.labels)
+    for seed in range(20):
+        training = TrainingSet(small_graph.replace(labels=labels), np.arange(120), seed=seed)
+        assert 60 not in hold_out(training)

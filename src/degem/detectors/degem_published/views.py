@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import scipy.sparse as sp
 
-from degem.detectors.degem.recurrent_model import Contrast
 from degem.ops.features import Features
 from degem.ops.hop_products import HopProducts, hop_products
 
+Contrast = Literal["none", "dgi", "grace", "sugrl"]
 GRACE_EDGE_DROP, GRACE_FEATURE_MASK = 0.2, 0.3
 
 
 class Views:
-    """The graph, and its corrupted (DGI) or augmented (GRACE) copies, made anew now and then.
+    """The graph, and its corrupted (DGI) or augmented (GRACE) copies, made anew in every epoch.
 
     Arguments:
         adjacency: The adjacency A.
@@ -21,7 +23,6 @@ class Views:
         num_hops: The number of hops L.
         self_weight: The weight β of the node itself.
         contrast: Which contrastive loss the copies are for.
-        refresh_every: Steps between two corruptions.
         rng: Source of permutations, dropped edges and masked features.
     """
 
@@ -33,12 +34,10 @@ class Views:
         *,
         self_weight: float,
         contrast: Contrast,
-        refresh_every: int,
         rng: np.random.Generator,
     ) -> None:
         self.adjacency, self.features, self.num_hops, self.self_weight = adjacency, features, num_hops, self_weight
-        self.contrast, self.refresh_every = contrast, refresh_every
-        self.entropy, self.round = int(rng.integers(1 << 62)), -1
+        self.contrast, self.entropy, self.epoch = contrast, int(rng.integers(1 << 62)), 0
         self.graph = self._products(adjacency, features)
         self.copies: list[HopProducts] = []
 
@@ -47,12 +46,10 @@ class Views:
         """The number of nodes n."""
         return int(self.adjacency.shape[0])
 
-    def refresh(self, step: int) -> None:
-        """Make the copies anew if it is time. They depend on the step alone, so a resumed run has the same."""
-        if step // self.refresh_every == self.round:
-            return
-        self.round = step // self.refresh_every
-        rng = np.random.default_rng([self.entropy, self.round])
+    def refresh(self) -> None:
+        """Make the copies of the next epoch."""
+        rng = np.random.default_rng([self.entropy, self.epoch])
+        self.epoch += 1
         if self.contrast == "dgi":
             self.copies = [self.graph.permuted(rng.permutation(self.num_nodes))]
         elif self.contrast == "grace":

@@ -1,4 +1,4 @@
-"""What the staged fit of DeGEM will take, from the sizes of the graph."""
+"""What a fit of DeGEM will take, from the sizes of the graph."""
 
 from __future__ import annotations
 
@@ -10,11 +10,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from degem.detectors.cost import Cost
+from degem.detectors.degem.encoder_training import MAX_CORRUPTIONS, MAX_POOL
 from degem.detectors.degem.hop_inputs import KEPT_BYTES
-from degem.detectors.degem.staged import SCORE_SMOOTHING
-from degem.detectors.degem.staged_model import projection_size
-from degem.detectors.degem.staged_trainer import MAX_CORRUPTIONS, MAX_POOL
-from degem.detectors.degem.terms import TERMS
 from degem.graph import Graph
 from degem.ops.hop_store import HopSource
 from degem.ops.mapped import is_mapped
@@ -25,13 +22,14 @@ if TYPE_CHECKING:
 
 # Measured by benchmarks/scale.py and speed.py, on two cores.
 PROPAGATED_PER_SECOND, MULTIPLIED_PER_SECOND = 1.5e9, 3e10
-ENCODER_STEP_SECONDS, HEAD_STEP_SECONDS = 0.015, 0.005
+ENCODER_STEP_SECONDS, TERM_SECONDS = 0.015, 3.0
 PROCESS_MIB = 600.0
+NUM_TERMS, SMOOTHING_STEPS = 5, 8
 COPIES = 6  # of terms and class probabilities while they are smoothed
 
 
-def staged_cost(settings: DeGEM, graph: Graph, hops: tuple[int, ...]) -> Cost:
-    """Peak memory, temporary files and time of a staged fit.
+def fit_cost(settings: DeGEM, graph: Graph, hops: tuple[int, ...]) -> Cost:
+    """Peak memory, temporary files and time of a fit.
 
     Arguments:
         settings: The parameters.
@@ -39,28 +37,28 @@ def staged_cost(settings: DeGEM, graph: Graph, hops: tuple[int, ...]) -> Cost:
         hops: The hops that are used.
     """
     nodes = graph.num_nodes
-    width = sum(projection_size(graph.features.shape[1], settings.projection_dim, settings.random_dim))
+    width = min(graph.features.shape[1], settings.projection_dim)
     entries, values = graph.adjacency.nnz, _num_values(graph)
-    source = HopSource(graph.adjacency, _nothing, width, hops, settings.self_weight, settings.memory_budget)
+    source = HopSource(graph.adjacency, _nothing, width, hops, memory_budget=settings.memory_budget)
     store, per_node = 4 * len(hops) * nodes * width, 4 * len(hops) * width
     on_disk = not source.fits(store)
     steps = settings.num_epochs * (settings.batch_size or nodes)
     memory = (
         _graph_bytes(graph, values)
-        + nodes * max(8 * source.columns_at_once, COPIES * 4 * (len(TERMS) + graph.num_classes))  # one after the other
+        + nodes * max(8 * source.columns_at_once, COPIES * 4 * (NUM_TERMS + graph.num_classes))  # one after the other
         + (0 if on_disk else store)
         + 4 * per_node * min(nodes, 2 * MAX_POOL)  # the pool, and what the encoder makes of it
         + per_node * min(steps, 4 * MAX_POOL)  # negatives
         + min(4 * nodes * width, KEPT_BYTES)
     )
     passes = 1 + min(max(math.ceil(steps / nodes), 1), MAX_CORRUPTIONS)
-    narrow = hops[-1] + 2 * SCORE_SMOOTHING[1]  # hops of a few columns, which cost a whole line: class shares, terms
+    narrow = hops[-1] + 2 * SMOOTHING_STEPS  # hops of a few columns, which cost a whole line: class shares, terms
     seconds = (
         passes * (hops[-1] * entries * width / PROPAGATED_PER_SECOND + 2 * values * width / MULTIPLIED_PER_SECOND)
         + narrow * entries * LINE * math.ceil(max(graph.num_classes, 1) / LINE) / PROPAGATED_PER_SECOND
         + 2 * nodes * len(hops) * width * settings.latent_dim / MULTIPLIED_PER_SECOND
         + settings.num_epochs * ENCODER_STEP_SECONDS
-        + settings.num_head_steps * HEAD_STEP_SECONDS
+        + TERM_SECONDS
     )
     return Cost(PROCESS_MIB + memory / 2**20, store / 2**20 if on_disk else 0.0, seconds)
 

@@ -1,0 +1,37 @@
+"""The terms of DeGEM's energy: one file each, one line each here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from degem.detectors.degem.energies.affinity import AffinityEnergy
+from degem.detectors.degem.energies.base import EnergyTerm as EnergyTerm
+from degem.detectors.degem.energies.base import TrainingRows as TrainingRows
+from degem.detectors.degem.energies.classes import ClassEnergy
+from degem.detectors.degem.energies.contrast import ContrastEnergy
+from degem.detectors.degem.energies.latent import HeadSettings, LatentEnergy
+from degem.detectors.degem.energies.own import CountsEnergy, TableEnergy
+
+
+def make_terms(
+    *, hops: Sequence[int], width: int, latent_dim: int, num_classes: int, is_table: bool, head: HeadSettings
+) -> list[EnergyTerm]:
+    """The terms of a model.
+
+    Arguments:
+        hops: The hops that are used.
+        width: The number of projected feature columns.
+        latent_dim: The size d of the latent.
+        num_classes: The number of classes C; 0 without labels.
+        is_table: Whether features are columns of a table, not a bag of words.
+        head: How the energy head is trained.
+    """
+    terms: list[EnergyTerm] = [
+        TableEnergy(width) if is_table else CountsEnergy(),
+        AffinityEnergy(hops, width),
+        ContrastEnergy(latent_dim),
+        LatentEnergy(latent_dim, max(num_classes, 1), head),
+    ]
+    if num_classes > 1:
+        terms.append(ClassEnergy(len(hops) * width, num_classes))
+    return terms

@@ -1,0 +1,95 @@
+"""What the model sees of some nodes: where each hop of their features points, and how long it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+LENGTH_FLOOR, HOP_LENGTH_FLOOR = 1e-3, 1e-4
+
+
+@dataclass(frozen=True)
+class HopBatch:
+    """Some nodes as the model sees them.
+
+    Arguments:
+        hops: Projected hop features, each node's over the root of its degree, of shape (hops, n, r).
+        inverse_norm: What makes directions of them, 1 / length, of shape (hops, n, 1).
+        log_lengths: Log-degree, log-length of the node's own features and of each hop, of shape (n, hops + 2).
+        log_count: The logarithm of 1 + the number of non-zero features, of shape (n,).
+        returning: The share of walks of two steps that end where they began, of shape (n,).
+    """
+
+    hops: Tensor
+    inverse_norm: Tensor
+    log_lengths: Tensor
+    log_count: Tensor
+    returning: Tensor
+
+    @classmethod
+    def of(cls, hops: Tensor, length: Tensor, degree: Tensor, count: Tensor, returning: Tensor) -> HopBatch:
+        """A batch from hop features, and from lengths of own features, degrees, counts and returning walks."""
+        lengths = hops.norm(dim=2)
+        own = torch.stack([torch.log1p(degree), torch.log(length + LENGTH_FLOOR)])
+        log_lengths = torch.cat([own, torch.log(lengths * degree.clamp_min(1).sqrt() + HOP_LENGTH_FLOOR)]).T
+        return cls(hops, 1 / (lengths[:, :, None] + 1e-8), log_lengths, torch.log1p(count), returning)
+
+    @property
+    def log_degree(self) -> Tensor:
+        """The logarithm of 1 + the degree."""
+        return self.log_lengths[:, 0]
+
+    @property
+    def own_features(self) -> Tensor:
+        """The node's own projected features, of shape (n, r)."""
+        return self.hops[0] * torch.expm1(self.log_degree).clamp_min(1).sqrt()[:, None]
+
+    def directions(self, place: int) -> Tensor:
+        """Where the hop at that place points."""
+        return self.hops[place] * self.inverse_norm[place]
+
+    def by_themselves(self, nodes: Tensor) -> HopBatch:
+        """Some nodes with their own features in the place of every hop's."""
+        hops, inverse_norm = (part[:1, nodes].repeat(len(self.hops), 1, 1) for part in (self.hops, self.inverse_norm))
+        return HopBatch(hops, inverse_norm, self.log_lengths[nodes], self.log_count[nodes], self.returning[nodes])
+
+    def select(self, rows: NDArray[np.int64] | slice) -> Self:
+        """Some rows."""
+        places = torch.from_numpy(rows).to(self.hops.device) if isinstance(rows, np.ndarray) else rows
+        parts = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            axis = 1 if field.name in ("hops", "inverse_norm") else 0
+            if isinstance(places, Tensor):
+                parts[field.name] = value.index_select(axis, places)  # a fifth of the time of indexing
+            else:
+                parts[field.name] = value[:, places] if axis else value[places]
+        return type(self)(**parts)
+
+    def joined(self, other: HopBatch) -> HopBatch:
+        """Two batches as one."""
+        return HopBatch(
+            torch.cat([self.hops, other.hops], dim=1),
+            torch.cat([self.inverse_norm, other.inverse_norm], dim=1),
+            torch.cat([self.log_lengths, other.log_lengths]),
+            torch.cat([self.log_count, other.log_count]),
+            torch.cat([self.returning, other.returning]),
+        )
+
+
+@dataclass(frozen=True)
+class Latent(HopBatch):
+    """A batch on its way through the model.
+
+    Arguments:
+        latents: The latents, of shape (n, d).
+        standard: The log-lengths in standard deviations from their means, of shape (n, hops + 2).
+    """
+
+    latents: Tensor
+    standard: Tensor

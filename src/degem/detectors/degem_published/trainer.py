@@ -1,0 +1,160 @@
+"""Algorithm 1, one epoch at a time: sample chains, train the energy head, renew the summary, train the encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F
+
+from degem.detectors.degem_published.model import PublishedModel
+from degem.detectors.degem_published.views import Views
+from degem.ops.contrast import grace_loss, infomax_loss, sugrl_loss
+from degem.ops.energy import contrastive_divergence
+from degem.ops.langevin import fresh_chains, replayed_chains
+from degem.ops.readout import energy_readout
+
+if TYPE_CHECKING:
+    from degem.detectors.degem_published.detector import DeGEMPublished
+
+
+class Trainer:
+    """The state of a run: the model, its optimisers, the replay buffer and the energies of the last epoch.
+
+    Arguments:
+        model: The modules to train, in place.
+        views: The graph and its corrupted or augmented copies.
+        train_nodes: The in-distribution nodes.
+        labels: A label for every node, −1 where unknown.
+        settings: The detector whose parameters weigh the losses.
+        generator: Source of chains and noise.
+    """
+
+    def __init__(
+        self,
+        model: PublishedModel,
+        views: Views,
+        train_nodes: NDArray[np.int64],
+        labels: NDArray[np.int64],
+        settings: DeGEMPublished,
+        generator: torch.Generator,
+    ) -> None:
+        device = model.summary.device
+        self.model, self.views, self.settings, self.generator = model, views, settings, generator
+        self.train_nodes = torch.from_numpy(train_nodes).to(device)
+        self.train_labels = torch.from_numpy(labels[train_nodes]).to(device)
+        self.node_energies = torch.zeros(views.num_nodes, device=device)
+        self.num_chains = settings.langevin.num_chains or len(train_nodes)
+        self.buffer = fresh_chains(
+            settings.langevin.buffer_factor * self.num_chains, settings.latent_dim, settings.langevin, generator
+        )
+        head = list(model.head.parameters())
+        rest = [parameter for name, parameter in model.named_parameters() if not name.startswith("head.")]
+        together = [[*rest, *head]] if settings.version == "release" else [head, rest]
+        self.optimizers = [
+            torch.optim.Adam(group, lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=True)
+            for group in together
+        ]
+
+    def step(self, index: int) -> Mapping[str, float]:
+        """One epoch: as the paper's text has it, or as the release does."""
+        self.model.train()
+        self.views.refresh()
+        latents = self.model.latents(self.views.graph)
+        losses = self._release_step(latents) if self.settings.version == "release" else self._paper_step(latents)
+        return {name: loss.item() for name, loss in losses.items()}
+
+    @torch.no_grad()
+    def summarise(self) -> None:
+        """Set the model's summary s from every node of the graph, as scoring needs it."""
+        self.model.eval()
+        self.model.summary.copy_(self._summary(self.model.latents(self.views.graph)))
+
+    def _paper_step(self, latents: Tensor) -> dict[str, Tensor]:
+        """The head takes its step first; the summary that trains the encoder has the energies of the new head."""
+        fixed = latents.detach()
+        summary = self._summary(fixed)
+        chains = self._sample(summary)
+        head_optimizer, encoder_optimizer = self.optimizers
+        energy_loss = contrastive_divergence(
+            self.model.head(fixed[self.train_nodes], summary),
+            self.model.head(chains, summary),
+            self.settings.energy_penalty,
+        )
+        _minimise(energy_loss, head_optimizer)
+        with torch.no_grad():
+            self.node_energies = self.model.head(fixed, summary)
+        losses = self._encoder_losses(latents)
+        if losses:
+            _minimise(self._weighed(losses), encoder_optimizer)
+        return {"energy": energy_loss, **losses}
+
+    def _release_step(self, latents: Tensor) -> dict[str, Tensor]:
+        """One pass of the head over all nodes, so that BatchNorm sees them all; one Adam on the sum of the losses."""
+        fixed = latents.detach()
+        summary = self._summary(fixed)
+        chains = self._sample(summary)
+        energies = self.model.head(fixed, summary)
+        energy_loss = contrastive_divergence(
+            energies[self.train_nodes], self.model.head(chains, summary), self.settings.energy_penalty
+        )
+        self.node_energies = energies.detach()
+        losses = self._encoder_losses(latents)
+        _minimise(energy_loss + self._weighed(losses), self.optimizers[0])
+        return {"energy": energy_loss, **losses}
+
+    def _summary(self, latents: Tensor) -> Tensor:
+        return energy_readout(latents, self.node_energies, self.settings.energy_readout_weight)
+
+    def _sample(self, summary: Tensor) -> Tensor:
+        """Chains moved K steps; where they end goes back into the buffer."""
+        settings = self.settings.langevin
+        chains, rows = replayed_chains(self.buffer, self.num_chains, settings, self.generator)
+        chains = self.model.head.sample(chains, summary, settings, self.generator)
+        self.buffer[rows] = chains
+        return chains
+
+    def _encoder_losses(self, latents: Tensor) -> dict[str, Tensor]:
+        """The contrastive loss and the cross-entropy, as far as they are switched on."""
+        summary = self._summary(latents)
+        self.model.summary.copy_(summary.detach())
+        losses: dict[str, Tensor] = {}
+        contrast = self._contrast(latents, summary)
+        if contrast is not None:
+            losses["contrast"] = contrast
+        labels = self.train_labels
+        if self.model.classifier is not None and (labels >= 0).any() and self.settings.classification_weight:
+            logits = self.model.classifier(latents[self.train_nodes])
+            losses["classification"] = F.cross_entropy(logits, labels, ignore_index=-1)
+        return losses
+
+    def _weighed(self, losses: Mapping[str, Tensor]) -> Tensor:
+        """Contrast + ξ · cross-entropy."""
+        weights = {"contrast": 1.0, "classification": self.settings.classification_weight}
+        total = self.model.summary.new_zeros(())
+        return sum((weights[name] * loss for name, loss in losses.items()), start=total)
+
+    def _contrast(self, latents: Tensor, summary: Tensor) -> Tensor | None:
+        model = self.model
+        if model.critic is not None:
+            corrupted = model.latents(self.views.copies[0])
+            return infomax_loss(model.critic(latents, summary), model.critic(corrupted, summary))
+        if model.projector is not None:
+            first, second = (model.latents(view) for view in self.views.copies)
+            return grace_loss(model.projector(first), model.projector(second))
+        if model.anchor is not None:
+            both = self.views.graph.times(model.anchor.weight.T.expand(2, -1, -1), range(2))
+            anchor, neighbour = F.relu(both + model.anchor.bias)
+            shuffled = anchor[torch.randperm(len(anchor), generator=self.generator, device=anchor.device)]
+            return sugrl_loss(anchor, latents, neighbour, shuffled)
+        return None
+
+
+def _minimise(loss: Tensor, optimizer: torch.optim.Optimizer) -> None:
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
