@@ -118,7 +118,7 @@ class PrintedODIN(ODIN):
 class PrintedGKDE(GKDE):
     """GKDE in the benchmark's program: losses are sums over nodes, so that the teacher outweighs the labels."""
 
-    score: Literal["vacuity", "probability"] = "vacuity"
+    uncertainty: Literal["vacuity", "probability"] = "vacuity"
 
     name: ClassVar[str] = "gkde-as-printed"
 
@@ -132,7 +132,7 @@ class PrintedGKDE(GKDE):
         return lambda logits, epoch: {name: weights[name] * mean for name, mean in means(logits, epoch).items()}
 
     def _score_layers(self, layers: Layers, graph: Graph) -> NDArray[np.floating[Any]]:
-        if self.score == "probability":
+        if self.uncertainty == "probability":
             return np.asarray(1 - self._probabilities(layers).max(axis=1))
         return super()._score_layers(layers, graph)
 
@@ -238,7 +238,7 @@ def variants(method: str, shift: str, seed: int) -> list[Variant]:
     known = {variant.name: variant for variant in (*read_spec("gnnsafe-settings").variants, *NOT_IN_THE_BENCHMARK)}
     variant = known.get(method, known[name])
     kind = f"{name}-as-printed" if name in ("odin", "mahalanobis", "gkde") else variant.method
-    printed: dict[str, Any] = {"score": suffix} if method == "gkde: probability" else {}
+    printed: dict[str, Any] = {"uncertainty": suffix} if method == "gkde: probability" else {}
     if name == "mahalanobis":
         printed = {"absent_classes": shift == "label"}
     rng = np.random.default_rng(seed)

@@ -5,14 +5,15 @@
 
 Each size has a process of its own, which writes a seeded graph to disk if it is not there yet, opens it as memory maps,
 fits DeGEM at its defaults and scores every node. Writing the graph is not counted. The rows go to
-``results/scale.csv``, from which ``scale_page.py`` draws; the exponent is the slope of log time over log nodes of the
-generated graphs. Memory is the resident memory of the whole process.
+``results/scale.csv``; the exponent is the slope of log time over log nodes of the
+generated graphs. Memory is the resident memory of the whole process. ``docs/scale.md`` is written from the rows.
 """
 
 from __future__ import annotations
 
 import argparse
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,23 @@ from degem.data.memmap import read_memmap
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
 PARTS = ("propagate", "train", "other")
+SHOWN = (
+    *("graph", "nodes", "edges", "read_seconds", "fit_seconds", "score_seconds", "fit_peak_mib", "score_peak_mib"),
+    *(f"fit_{part}_seconds" for part in PARTS),
+)
+PAGE = Path(__file__).parents[1] / "docs" / "scale.md"
+PAGE_TEXT = """# Speed and scale
+
+Written by `python benchmarks/scale.py` from `benchmarks/results/scale.csv`. Measured on {machine}.
+
+{table}
+
+Generated graphs have ten edges a node and 128 dense features, and lie on disk as memory maps. Time grows with nodes to
+the power {fit:.2f} for a fit and {score:.2f} for scoring. Memory is the resident memory of the whole process at its
+peak; hop features beyond a quarter of the free memory (`memory_budget`) go to temporary files. A fit trains on a sample
+of at most 50,000 nodes, whatever the size of the graph; propagation and scoring touch every node and edge.
+`degem fit --dry-run` tells memory, disk and time beforehand.
+"""
 
 
 def main() -> None:
@@ -44,6 +62,8 @@ def main() -> None:
         print(pd.DataFrame(rows[-1:]).to_string(index=False, header=len(rows) == 1), flush=True)
         if not options.no_write:  # after each size: a run that is broken off keeps what it measured
             measure.write(rows[-1:], "scale", key=["graph", "nodes"])
+    if not options.no_write:
+        write_page()
     for phases in (("fit",), ("score",), ("fit", "score")):
         print(f"{' + '.join(phases)}: time grows with nodes to the power {exponent(rows, *phases):.2f}")
 
@@ -73,6 +93,27 @@ def run(name: str, folder: Path) -> dict[str, Any]:
     return found
 
 
+def write_page() -> None:
+    """The page of all rows so far."""
+    table = pd.read_csv(measure.RESULTS / "scale.csv")
+    machine = table.iloc[0]
+    shown = [column for column in SHOWN if column in table]
+    rounded = table[shown].rename(columns=lambda name: name.replace("_", " ")).map(_text)
+    PAGE.write_text(
+        PAGE_TEXT.format(
+            machine=f"{machine['machine']}, {machine['threads']} threads, PyTorch {machine['torch']}",
+            table=measure.markdown_table(rounded).rstrip(),
+            fit=exponent(table.to_dict("records"), "fit"),
+            score=exponent(table.to_dict("records"), "score"),
+        ),
+        encoding="utf-8",
+    )
+
+
+def _text(value: Any) -> str:
+    return f"{value:,.1f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+
+
 def parts(clock: measure.PhaseClock) -> dict[str, float]:
     """The seconds of each part of a fit."""
     sums = dict.fromkeys(PARTS, 0.0)
@@ -81,7 +122,7 @@ def parts(clock: measure.PhaseClock) -> dict[str, float]:
     return {f"fit_{part}_seconds": seconds for part, seconds in sums.items()}
 
 
-def exponent(rows: list[dict[str, Any]], *phases: str) -> float:
+def exponent(rows: Sequence[Mapping[Any, Any]], *phases: str) -> float:
     """The slope of log seconds over log nodes, of some phases together on generated graphs."""
     rows = [row for row in rows if row["graph"] == "generated"]
     if len(rows) < 2:

@@ -9,12 +9,13 @@ import degem
 
 ROOT = Path(degem.__file__).parent
 FLOORS = [
-    {"errors", "files"},
-    {"ops", "parameters", "calibration", "metrics", "training", "seeding", "model_file", "index_checks"},
-    {"graph", "graph_checks", "graph_inputs"},
-    {"nn", "data"},
+    {"errors"},
+    {"files", "parameters", "metrics", "training", "seeding", "index_checks", "ops"},
+    {"graph_checks", "graph_inputs", "graph", "model_file"},
+    {"data", "nn", "calibration"},
     {"shifts"},
     {"detectors"},
+    {"explain"},
     {"groups", "compare", "plot"},
     {"bench"},
     {"report"},

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from degem.calibration import judge
 from degem.detectors.base import Detector
-from degem.detectors.explanation import class_names
+from degem.explain import class_names
 from degem.graph import as_graph
 from degem.groups import Groups, by_class, by_degree
 
@@ -126,8 +127,8 @@ def compare(
         False
     """
     windows = [as_graph(reference), as_graph(current)]
-    scored = [detector._scored(window) for window in windows]
-    flags = [detector.flags_of(detector.p_values_of(each.scores), alpha=alpha) for each in scored]
+    judged = [judge(detector, window) for window in windows]
+    scored, flags = [each.result for each in judged], [each.flags(alpha=alpha) for each in judged]
     rng = np.random.default_rng(seed)
     tests = (
         permutation_test("mean score", scored[0].scores, scored[1].scores, num_permutations, rng),
@@ -141,7 +142,7 @@ def compare(
     both = by_degree(np.concatenate([window.degrees for window in windows]))
     breakdowns["degree"] = _shares(both, flags)
     scores = [np.asarray(each.scores, dtype=np.float64) for each in scored]
-    return Comparison(tests, breakdowns, alpha, scores[0], scores[1], np.asarray(detector.calibration_scores_))
+    return Comparison(tests, breakdowns, alpha, scores[0], scores[1], judged[0].calibration_scores)
 
 
 def permutation_test(

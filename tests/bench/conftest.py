@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from degem import Detector, Graph
+from degem.calibration import ScoreResult
 from degem.data.splits import random_split
-from degem.detectors import Scored
 from degem.detectors.split import TrainingSet
 from degem.shifts import Scenario, Settings
 from degem.shifts.assembly import manipulation
@@ -41,8 +41,11 @@ class Learner(Detector):
 
         return train(step, self.num_steps, on_progress=on_progress)
 
-    def _score(self, graph: Graph) -> Scored:
-        return Scored(np.linalg.norm(np.asarray(graph.features) - self.mean_, axis=1))
+    def _score(self, graph: Graph) -> ScoreResult:
+        return ScoreResult(np.linalg.norm(np.asarray(graph.features) - self.mean_, axis=1))
+
+    def _score_in_training(self, training: TrainingSet, graph: Graph) -> ScoreResult:
+        return self._score(graph)
 
     def _state(self) -> dict[str, torch.Tensor]:
         return {"mean": torch.from_numpy(self.mean_)}

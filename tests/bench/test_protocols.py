@@ -7,7 +7,7 @@ import pytest
 
 from degem import Detector, NodeSet
 from degem.bench import protocols
-from degem.bench.protocols import fit, judge, run
+from degem.bench.protocols import judge, run
 from degem.metrics import auroc_id_positive
 from degem.shifts import Scenario
 
@@ -117,7 +117,7 @@ def test_the_oracle_can_look_into_real_training_without_changing_it(method: str,
     kind = Detector.registry[method]
     watched, alone = kind(**QUICK[method]), kind(**QUICK[method])
     outcome = run("oracle", watched, scenario, ["feature"])["feature"]
-    fit(alone, scenario.train_graph, None)
+    alone.fit(scenario.train_graph, calibrate=False)
     graph = scenario.id_test.graph
     np.testing.assert_array_equal(watched.decision_function(graph), alone.decision_function(graph))
     assert outcome.worth >= judge(alone, scenario, ["feature"], 0.0)["feature"].worth

@@ -19,7 +19,7 @@ def test_rows_of_a_table_are_called_as_in_the_paper(name: str) -> None:
     known = published()
     for variant in spec.variants:
         cells = [cell for cell in known if cell.table == spec.published and cell.row == variant.name]
-        if variant.method in {
+        if variant.name in {
             *SIMPLE,
             "degree",
             "nonzeros",

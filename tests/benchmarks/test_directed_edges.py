@@ -125,9 +125,9 @@ def test_a_suffix_says_how_a_method_is_run(study: ModuleType) -> None:
     assert (plain.method, dict(plain.changes)) == ("oodgat", {"normalize_features": False})
     assert len(study.variants("odin: searched", "feature", 0)) == study.DRAWS
     (gkde,) = study.variants("gkde: probability", "label", 0)
-    assert gkde.detector().score == "probability"
+    assert gkde.detector().uncertainty == "probability"
     (gpn,) = study.variants("gpn: probability", "label", 0)
-    assert gpn.changes["score"] == "probability"
+    assert gpn.changes["uncertainty"] == "probability"
     (mahalanobis,) = study.variants("mahalanobis", "label", 0)
     assert mahalanobis.detector().absent_classes
 

@@ -78,7 +78,7 @@ def listening():
 
 
 @pytest.mark.parametrize(
-    ("target", "name"), [("degem.detectors.base.Detector", "p_values_of"), ("pandas.DataFrame", "to_csv")]
+    ("target", "name"), [("degem.calibration.judged.Judged", "p_values"), ("pandas.DataFrame", "to_csv")]
 )
 @pytest.mark.usefixtures("listening")
 def test_ctrl_c_while_scoring_leaves_no_half_file(run, model, folder, tmp_path, monkeypatch, target, name):

@@ -96,7 +96,7 @@ def test_it_says_what_it_is(method: str) -> None:
     assert kind.name == method
     assert kind.paper
     assert kind.__doc__
-    assert all(isinstance(flag, bool) for flag in (kind.needs_labels, kind.needs_exposure, kind.inductive))
+    assert all(isinstance(flag, bool) for flag in (kind.needs_labels, kind.needs_exposure))
 
 
 def test_scores_are_one_finite_double_a_node(method: str) -> None:

@@ -126,7 +126,7 @@ def test_odin_steps_towards_the_predicted_class(graph: Graph) -> None:
 def test_mahalanobis_is_the_distance_to_the_nearest_mean(graph: Graph) -> None:
     train = np.arange(31) < 30
     train[[14, 29]] = False
-    detector = Detector.registry["mahalanobis"](**QUICK).fit(graph, train_mask=train, calibration_mask=~train)
+    detector = Detector.registry["mahalanobis"](**QUICK).fit(graph, train_mask=train, calibrate=False)
     hidden = dense_layers(detector, graph)[0]
     means = [hidden[train & (graph.labels == label)].mean(axis=0) for label in (0, 1)]
     centred = np.vstack([hidden[train & (graph.labels == label)] - means[label] for label in (0, 1)])
@@ -138,7 +138,7 @@ def test_mahalanobis_is_the_distance_to_the_nearest_mean(graph: Graph) -> None:
 
 def test_knn_is_the_distance_to_the_kth_training_node(graph: Graph) -> None:
     train = np.arange(31) < 28
-    detector = Detector.registry["knn"](num_neighbors=3, **QUICK).fit(graph, train_mask=train, calibration_mask=~train)
+    detector = Detector.registry["knn"](num_neighbors=3, **QUICK).fit(graph, train_mask=train, calibrate=False)
     hidden = dense_layers(detector, graph)[0]
     unit = hidden / np.linalg.norm(hidden, axis=1, keepdims=True)
     distances = np.linalg.norm(unit[:, None] - unit[None, train], axis=2)
@@ -149,14 +149,14 @@ def test_gkde_is_the_vacuity(graph: Graph) -> None:
     detector = fit("gkde", graph, num_teacher_epochs=10)
     alpha = 1 + np.exp(dense_layers(detector, graph)[1])
     np.testing.assert_allclose(detector.decision_function(graph), 2 / alpha.sum(axis=1), atol=1e-4)
-    np.testing.assert_allclose(detector.predict_proba(graph), alpha / alpha.sum(axis=1, keepdims=True), atol=1e-4)
+    np.testing.assert_allclose(detector.score(graph).probabilities, alpha / alpha.sum(axis=1, keepdims=True), atol=1e-4)
 
 
 def test_gkde_measures_its_prior_precisely_where_evidence_is_large() -> None:
     """In single precision the divergence of large Dirichlets is rounding noise, negative as often as not."""
     labels = np.array([-1, *([0, 1] * 3000)])
     star = Graph.from_arrays(features=np.eye(len(labels), 2), edges=[(0, i) for i in range(1, 6001)], labels=labels)
-    training, _, _ = resolve_training_set(star, None, None, None, 0)
+    training, _, _ = resolve_training_set(star, None, None, None, 0, calibrate=False)
     evidence = torch.from_numpy(
         kernel_evidence(star.adjacency, training.labelled_nodes, labels[training.labelled_nodes], 2)
     )
@@ -196,7 +196,7 @@ def test_gpn_is_diffused_class_evidence(graph: Graph) -> None:
         "probability": 1 - (1 + diffused).max(axis=1) / (1 + diffused).sum(axis=1),
     }
     for score, values in expected.items():
-        detector.set_params(score=score)
+        detector.set_params(uncertainty=score)
         np.testing.assert_allclose(detector.decision_function(graph), values, rtol=1e-4, atol=1e-3)
 
 
@@ -220,7 +220,7 @@ def test_oodgat_is_the_mean_attention(graph: Graph) -> None:
         x = np.where(x > 0, x, np.expm1(x)) if layer == "first" else x
     expected = 1 / (1 + np.exp(-np.mean(attention, axis=0)))
     np.testing.assert_allclose(detector.decision_function(graph), expected, atol=1e-5)
-    np.testing.assert_allclose(detector.predict_proba(graph), softmax(x), atol=1e-4)
+    np.testing.assert_allclose(detector.score(graph).probabilities, softmax(x), atol=1e-4)
 
 
 def test_residualflow_starts_as_the_gaussian_and_learns(graph: Graph) -> None:

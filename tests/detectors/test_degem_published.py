@@ -53,7 +53,7 @@ def test_saved_and_loaded_scores_are_bit_equal(small_graph: Graph, tmp_path: Pat
 def test_explained_scores_are_the_scores(small_graph: Graph) -> None:
     detector = DeGEMPublished(**SMALL).fit(small_graph)
     nodes = np.array([4, 9])
-    from_hops = detector._score_from_hops(detector._hop_rows(small_graph, nodes)).detach().numpy()
+    from_hops = detector.score_from_hops(detector.hop_rows(small_graph, nodes)).detach().numpy()
     np.testing.assert_allclose(from_hops, detector.decision_function(small_graph)[nodes], rtol=1e-3, atol=1e-5)
 
 

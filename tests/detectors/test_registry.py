@@ -14,7 +14,7 @@ def test_every_method_lives_where_the_registry_says():
 @pytest.mark.parametrize("name", METHODS)
 def test_the_registry_says_of_a_method_what_its_class_says(name):
     kind, (_, *facts) = Detector.registry[name], METHODS[name]
-    assert facts == [kind.paper, kind.needs_labels, kind.needs_exposure, kind.inductive]
+    assert facts == [kind.paper, kind.needs_labels, kind.needs_exposure]
 
 
 def test_classes_are_attributes_of_the_package():

@@ -20,7 +20,8 @@ def test_a_tenth_of_the_labelled_nodes_is_held_out_by_seed():
     training, held_out, classes = resolve(graph)
     assert len(held_out) == 10
     assert len(training.nodes) == 90
-    assert sorted([*training.nodes, *held_out]) == list(range(100))
+    assert sorted([*training.graph.node_ids[training.nodes], *held_out]) == list(range(100))
+    assert not set(held_out) & set(training.graph.node_ids)
     assert classes == (0, 1)
     assert np.array_equal(resolve(graph)[1], held_out)
     assert not np.array_equal(resolve(graph, seed=1)[1], held_out)
@@ -39,7 +40,8 @@ def test_the_training_graph_tells_nothing_of_the_other_nodes():
         class_names=tuple("abcdef"), columns={"truth": np.arange(4)}
     )
     training, held_out, classes = resolve(graph)
-    assert training.graph.labels.tolist() == [1, -1, 0, -1]
+    assert training.graph.node_ids.tolist() == [0, 2, 3]
+    assert training.graph.labels.tolist() == [1, 0, -1]
     assert classes == (2, 5)
     assert held_out.tolist() == [1]
     assert training.graph.num_classes == 2
@@ -75,8 +77,22 @@ def test_one_node_is_trained_on_and_calibrates_nothing():
 
 def test_exposure_is_handed_on():
     graph = graph_with([0, 0, 0])
-    exposure = NodeSet(graph, np.array([2]))
-    assert resolve_training_set(graph, None, None, exposure, 0)[0].exposure is exposure
+    elsewhere = NodeSet(graph_with([-1]), np.array([0]))
+    assert resolve_training_set(graph, None, None, elsewhere, 0)[0].exposure is elsewhere
+
+
+def test_exposure_nodes_of_the_training_graph_keep_their_ids():
+    graph = graph_with([0, 0, 0, 0])
+    held_out = np.array([True, False, False, False])
+    training, _, _ = resolve_training_set(graph, None, held_out, NodeSet(graph, np.array([0, 3])), 0)
+    assert training.exposure.graph is training.graph
+    assert training.graph.node_ids[training.exposure.nodes].tolist() == [3]
+
+
+def test_without_calibration_every_node_stays_and_validation_nodes_tell_no_label():
+    graph = graph_with([0, 1, 0], train=[True, True, False], val=[False, False, True])
+    training, _, _ = resolve_training_set(graph, None, None, None, 0, calibrate=False)
+    assert training.graph.labels.tolist() == [0, 1, -1]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from degem import DeGEM, Detector, Graph
+from degem import DeGEM, Graph
 from degem.detectors.msp import MSP
 from degem.errors import GraphError
 from degem.report import page, write_report
@@ -59,7 +59,7 @@ def test_counts_and_thresholds_match_the_detector(fitted: DeGEM, hostile_graph: 
 
 def test_a_method_without_latents_or_hops_still_has_a_page(small_graph: Graph) -> None:
     class Plain(MSP):
-        _embed = Detector._embed
+        embed = None
 
     detector = Plain(num_epochs=2).fit(small_graph)
     data = page.report_data(detector, small_graph)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from degem.detectors import Detector, Scored
-from degem.detectors.backbone import GCNDetector
-from degem.detectors.split import TrainingSet, resolve_training_set
+from degem.calibration import ScoreResult
+from degem.detectors import Detector
+from degem.detectors.base import Epoch
+from degem.errors import NotFittedError
 from degem.graph import Graph, NodeSet
 from degem.shifts import Scenario
-from degem.training import Progress, silent
 
 if TYPE_CHECKING:
     from degem.metrics import Metrics
@@ -72,27 +72,32 @@ def run(protocol: str, detector: Detector, scenario: Scenario, shifts: Sequence[
     exposure = scenario.exposure[shifts[0]] if detector.needs_exposure else None
     if protocol == "oracle":
         return _run_oracle(detector, scenario, shifts, exposure)
-    seconds = fit(detector, scenario.train_graph, exposure)
-    return judge(detector, scenario, shifts, seconds)
-
-
-def fit(detector: Detector, graph: Graph, exposure: NodeSet | None) -> float:
-    """Fit on the training graph alone, and the seconds that took; a network trained before counts with its time."""
     start = time.perf_counter()
-    detector.fit(graph, exposure=exposure, on_progress=silent)
+    detector.fit(scenario.train_graph, exposure=exposure, calibrate=False)
+    return judge(detector, scenario, shifts, seconds_since(start, detector))
+
+
+def seconds_since(start: float, detector: Detector) -> float:
+    """The seconds of a fit; a network trained before counts with its time."""
     return time.perf_counter() - start + float(getattr(detector, "spared_seconds_", 0.0))
 
 
-def judge(detector: Detector, scenario: Scenario, shifts: Sequence[str], fit_seconds: float) -> dict[str, Outcome]:
-    """Score the ID and every OOD graph, each once, and compare."""
+def judge(
+    detector: Detector,
+    scenario: Scenario,
+    shifts: Sequence[str],
+    fit_seconds: float,
+    score: Callable[[Graph], ScoreResult] | None = None,
+) -> dict[str, Outcome]:
+    """Score the ID and every OOD graph, each once, and compare; by ``score`` if it is not the detector's own."""
     from degem.metrics import paper_metrics  # slow to load, and planning a run does without
 
-    passes: dict[int, tuple[Scored, float]] = {}
+    passes: dict[int, tuple[ScoreResult, float]] = {}
 
-    def scored(graph: Graph) -> tuple[Scored, float]:
+    def scored(graph: Graph) -> tuple[ScoreResult, float]:
         if id(graph) not in passes:
             start = time.perf_counter()
-            result = detector._scored(graph)  # scores and classes from one pass
+            result = (score or detector.score)(graph)  # scores and classes from one pass
             passes[id(graph)] = result, time.perf_counter() - start
         return passes[id(graph)]
 
@@ -116,10 +121,9 @@ def judge(detector: Detector, scenario: Scenario, shifts: Sequence[str], fit_sec
 def _run_oracle(
     detector: Detector, scenario: Scenario, shifts: Sequence[str], exposure: NodeSet | None
 ) -> dict[str, Outcome]:
-    training, _, _ = resolve_training_set(scenario.train_graph, None, None, exposure, detector.seed)
-    looks = _Looks(detector, scenario, shifts, training)
+    looks = _Looks(detector, scenario, shifts)
     start = time.perf_counter()
-    detector.fit(scenario.train_graph, exposure=exposure, on_progress=looks)
+    detector.fit(scenario.train_graph, exposure=exposure, calibrate=False, on_epoch=looks)
     seconds = time.perf_counter() - start - looks.seconds
     looks.keep(judge(detector, scenario, shifts, seconds))
     return {shift: Outcome(best.metrics, best.acc, seconds, best.score_seconds) for shift, best in looks.best.items()}
@@ -127,24 +131,20 @@ def _run_oracle(
 
 @dataclass
 class _Looks:
-    """Listens to training and keeps, for each shift, the best outcome so far."""
+    """Called after each epoch of training; keeps, for each shift, the best outcome so far."""
 
     detector: Detector
     scenario: Scenario
     shifts: Sequence[str]
-    training: TrainingSet
     best: dict[str, Outcome] = field(default_factory=dict)
     seconds: float = 0.0
 
-    def __call__(self, progress: Progress) -> None:
-        every = max(1, math.ceil(progress.total / ORACLE_LOOKS))
-        if progress.phase != "train" or progress.done % every:
+    def __call__(self, epoch: Epoch) -> None:
+        if epoch.done % max(1, math.ceil(epoch.total / ORACLE_LOOKS)):
             return
         start = time.perf_counter()
-        with suppress(AttributeError):  # what its score needs is not learnt yet
-            if isinstance(self.detector, GCNDetector):
-                self.detector._read(self.training)
-            self.keep(judge(self.detector, self.scenario, self.shifts, 0.0))
+        with suppress(NotFittedError):  # what its score needs is not learnt yet
+            self.keep(judge(self.detector, self.scenario, self.shifts, 0.0, epoch.score))
         self.seconds += time.perf_counter() - start
 
     def keep(self, outcomes: Mapping[str, Outcome]) -> None:
@@ -153,7 +153,7 @@ class _Looks:
                 self.best[shift] = outcome
 
 
-def accuracy_of(detector: Detector, scored: Scored, nodes: NDArray[np.int64], labels: NDArray[np.int64]) -> float:
+def accuracy_of(detector: Detector, scored: ScoreResult, nodes: NDArray[np.int64], labels: NDArray[np.int64]) -> float:
     """Accuracy on nodes of a scored graph in percent, NaN where the detector has no classes or the nodes no labels."""
     from degem.metrics import accuracy
 

@@ -122,8 +122,8 @@ def strict_objective(graph: Graph, seed: int, exposure: NodeSet | None = None) -
     def objective(detector: Detector) -> float:
         exposed = exposure if detector.needs_exposure else None
         detector.fit(graph, train_mask=train, calibration_mask=val, exposure=exposed)
-        scored = detector._scored(graph)
-        scores, probabilities = np.asarray(scored.scores), scored.probabilities
+        result = detector.score(graph)
+        scores, probabilities = np.asarray(result.scores), result.probabilities
         value = -abs(200 * auroc_ood_positive(scores[train], scores[val]) - 100)
         if probabilities is not None and graph.labelled[val].any():
             guess = np.asarray(detector.classes_)[np.asarray(probabilities)[val].argmax(axis=1)]

@@ -22,14 +22,9 @@ from degem.cli.common import (
     print_json,
 )
 from degem.cli.report import Reference
-from degem.errors import GraphError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from degem import Graph
-    from degem.detectors.explanation import Explanation
+    from degem.explain import Explanation
 
 
 def explain(
@@ -50,29 +45,20 @@ def explain(
     Example: degem explain model my_graph/ paper-17 paper-23
     """
     from degem import Detector
+    from degem.calibration.judged import rows_named
+    from degem.explain import explain as explained
 
     prepare_machine(threads, device)
     detector = Detector.load(model, device=device)
     columns = Columns(id_column, label_column, feature_columns, keep_columns)
     loaded = open_graph(graph, columns, features=detector.feature_names_)
     trained_on = None if reference is None else open_graph(reference, columns, features=detector.feature_names_)
-    found = detector.explain(loaded, _rows(loaded, nodes), reference=trained_on)
+    found = explained(detector, loaded, rows_named(loaded, nodes), reference=trained_on)
     if as_json:
         print_json([explanation.to_dict() for explanation in found])
     else:
         for explanation in found:
             _print(explanation)
-
-
-def _rows(graph: Graph, wanted: list[str]) -> NDArray[np.int64]:
-    """The rows of the nodes with these ids."""
-    import numpy as np
-
-    position = {str(node_id): row for row, node_id in enumerate(graph.node_ids)}
-    missing = [node_id for node_id in wanted if node_id not in position]
-    if missing:
-        raise GraphError(f"the graph has no node {missing[0]!r}; its first node is {str(graph.node_ids[0])!r}")
-    return np.array([position[node_id] for node_id in wanted], dtype=np.int64)
 
 
 def _print(found: Explanation) -> None:

@@ -107,10 +107,10 @@ def _read(graph: str, columns: Columns, exposure: str | None) -> Graph:
 def _fit(detector: Detector, graph: Graph, exposed: NodeSet | None) -> float:
     """Fit what the machine has room for; how many seconds it took."""
     from degem.cli.progress import progress_bar
+    from degem.detectors.cost import Estimable
 
-    cost = detector.estimate(graph)
-    if cost is not None:
-        cost.refuse_what_cannot_fit()
+    if isinstance(detector, Estimable):
+        detector.estimate(graph).refuse_what_cannot_fit()
     start = time.perf_counter()
     with progress_bar() as on_progress:
         detector.fit(graph, exposure=exposed, on_progress=on_progress)
@@ -119,9 +119,11 @@ def _fit(detector: Detector, graph: Graph, exposed: NodeSet | None) -> float:
 
 def _tell_cost(detector: Detector, graph: Graph, as_json: bool) -> None:
     """Print what a fit will take, and refuse what cannot fit."""
+    from degem.detectors.cost import Estimable
+
+    if not isinstance(detector, Estimable):
+        raise ParameterError(f"--dry-run: {detector.name} cannot tell what it takes; degem can")
     cost = detector.estimate(graph)
-    if cost is None:
-        raise ParameterError(f"--dry-run: {detector.name} cannot tell what it takes; degem at its default training can")
     if as_json:
         print_json({"nodes": graph.num_nodes, "edges": graph.num_edges, **dataclasses.asdict(cost)})
     else:
@@ -134,7 +136,7 @@ def _tell_cost(detector: Detector, graph: Graph, as_json: bool) -> None:
 
 def _tell_fit(detector: Detector, out: Path, graph: Graph, seconds: float, as_json: bool) -> None:
     """Print what was fitted."""
-    num_training, num_held_out = detector.num_training_nodes_, len(detector.calibration_scores_)
+    num_training, num_held_out = detector.num_training_nodes_, len(detector.calibration_)
     if as_json:
         print_json(
             {

@@ -14,17 +14,17 @@ def info(model: ModelArgument, as_json: AsJson = False) -> None:
     """
     from degem import model_file
 
-    state, about = model_file.read(model)
+    state, metadata = model_file.read(model)
     document: dict[str, Any] = {
-        "method": about["method"],
-        "parameters": about["parameters"],
-        "features": about["num_features"],
-        "classes": about["class_names"] or about["classes"],
-        "training_nodes": about["num_training_nodes"],
-        "calibration_nodes": len(state["calibration.scores"]),
+        "method": metadata["method"],
+        "parameters": metadata["parameters"],
+        "features": metadata["num_features"],
+        "classes": metadata["class_names"] or metadata["classes"],
+        "training_nodes": metadata["num_training_nodes"],
+        "calibration_nodes": len(state.get("calibration.scores", ())),
         "weights": sum(tensor.numel() for name, tensor in state.items() if name.startswith("model.")),
-        "versions": about["versions"],
-        "format_version": about["format_version"],
+        "versions": metadata["versions"],
+        "format_version": metadata["format_version"],
     }
     if as_json:
         print_json(document)

@@ -12,7 +12,7 @@ def methods(as_json: AsJson = False) -> None:
     """
     from degem.detectors.registry import METHODS
 
-    facts = ("paper", "needs_labels", "needs_exposure", "inductive")
+    facts = ("paper", "needs_labels", "needs_exposure")
     rows = [
         {"name": name, **{fact: getattr(method, fact) for fact in facts}} for name, method in sorted(METHODS.items())
     ]
@@ -22,7 +22,7 @@ def methods(as_json: AsJson = False) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table("method", "paper", "needs labels", "needs OOD nodes", "scores new graphs")
+    table = Table("method", "paper", "needs labels", "needs OOD nodes")
     for row in rows:
         answers = ["yes" if row[fact] else "no" for fact in facts[1:]]
         table.add_row(str(row["name"]), str(row["paper"]), *answers)

@@ -6,11 +6,11 @@ from degem.detectors.registry import METHODS, named
 
 if TYPE_CHECKING:
     from degem.detectors.base import Detector as Detector
-    from degem.detectors.base import Scored as Scored
+    from degem.detectors.base import ScoreResult as ScoreResult
 
 # Imported when first asked for: no method waits for the libraries of another, nor the list of their names for torch.
 _HOMES = {method.home.rpartition(".")[2]: method.home for method in METHODS.values()}
-_HOMES |= {name: f"degem.detectors.base.{name}" for name in ("Detector", "Scored")}
+_HOMES |= {name: f"degem.detectors.base.{name}" for name in ("Detector", "ScoreResult")}
 
 
 def __getattr__(name: str) -> Any:

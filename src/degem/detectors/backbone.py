@@ -26,13 +26,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
 from torch import Tensor
 from torch.nn import functional
 
 from degem.data.fingerprint import fingerprint
-from degem.detectors.base import Detector, Scored
+from degem.detectors.base import Detector, ScoreResult
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
 from degem.parameters import Count, Dropout, NonNegative, Positive
@@ -123,7 +123,7 @@ class GCNDetector(Detector):
         return history
 
     def _read(self, training: TrainingSet) -> None:
-        """Learn from the network what else the score needs; of most methods nothing. The oracle asks mid-training."""
+        """Learn from the network what else the score needs; of most methods nothing."""
 
     def _trained(self, training: TrainingSet, on_progress: OnProgress) -> tuple[GCN, History]:
         """A network trained on :meth:`_losses`."""
@@ -164,9 +164,9 @@ class GCNDetector(Detector):
             *hidden, logits = self.network_.layers(inputs.features, inputs.adjacency)
         return Layers(tuple(hidden), logits)
 
-    def _score(self, graph: Graph) -> Scored:
+    def _score(self, graph: Graph) -> ScoreResult:
         layers = self._layers(graph)
-        return Scored(self._score_layers(layers, graph), self._probabilities(layers))
+        return ScoreResult(self._score_layers(layers, graph), self._probabilities(layers))
 
     @abstractmethod
     def _score_layers(self, layers: Layers, graph: Graph) -> NDArray[np.floating[Any]]:
@@ -176,8 +176,16 @@ class GCNDetector(Detector):
         """The class probabilities: the softmax of the logits."""
         return np.asarray(layers.logits.softmax(dim=1).numpy(force=True))
 
-    def _embed(self, graph: Graph) -> NDArray[np.float32]:
-        return self._layers(graph).latents
+    def _score_in_training(self, training: TrainingSet, graph: Graph) -> ScoreResult:
+        if not hasattr(self, "network_"):
+            return super()._score_in_training(training, graph)
+        self._read(training)
+        return self._score(graph)
+
+    def embed(self, graph: Any, *, nodes: ArrayLike | None = None) -> NDArray[np.float32]:
+        """The penultimate layer of each node; with ``nodes``, indices, of these only."""
+        latents = self._layers(self._checked(graph)).latents
+        return latents if nodes is None else latents[np.asarray(nodes)]
 
     def _state(self) -> dict[str, Tensor]:
         return {f"network.{name}": value for name, value in self.network_.state_dict().items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
 
 from degem.errors import DegemError
 from degem.ops.mapped import available_mib
@@ -42,3 +43,11 @@ class Cost:
                 f"the fit needs about {self.disk_mib:,.0f} MiB of temporary files and {folder} has {disk:,.0f} MiB: "
                 "set TMPDIR to a folder with more room"
             )
+
+
+@runtime_checkable
+class Estimable(Protocol):
+    """A detector that can tell what a fit will take."""
+
+    def estimate(self, graph: Any) -> Cost:
+        """What a fit on ``graph`` will take."""

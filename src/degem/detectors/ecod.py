@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from degem.detectors.base import Detector, Scored
+from degem.detectors.base import Detector, ScoreResult
 from degem.detectors.feature_rows import BLOCK, dense, feature_rows
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
@@ -44,14 +44,14 @@ class ECOD(Detector):
         self.sorted_columns_: NDArray[np.float32] = np.sort(dense(rows), axis=0).T.copy()
         return {}
 
-    def _score(self, graph: Graph) -> Scored:
+    def _score(self, graph: Graph) -> ScoreResult:
         rows = feature_rows(graph, self.neighbour_means)
         sums = np.zeros((3, graph.num_nodes))
         for start in range(0, rows.shape[1], BLOCK):
             block = dense(rows[:, start : start + BLOCK])
             for values, known in zip(block.T, self.sorted_columns_[start : start + BLOCK], strict=True):
                 sums += tails(values, known)
-        return Scored(sums.max(axis=0))
+        return ScoreResult(sums.max(axis=0))
 
     def _state(self) -> dict[str, torch.Tensor]:
         return {"sorted_columns": torch.from_numpy(self.sorted_columns_)}

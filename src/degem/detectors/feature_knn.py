@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from degem.detectors.base import Detector, Scored
+from degem.detectors.base import Detector, ScoreResult
 from degem.detectors.feature_rows import BLOCK, dense, feature_rows, is_bag_of_words
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
@@ -54,14 +54,14 @@ class FeatureKNN(Detector):
         self.bank_: NDArray[np.float32] = self._encoded(rows)
         return {}
 
-    def _score(self, graph: Graph) -> Scored:
+    def _score(self, graph: Graph) -> ScoreResult:
         from sklearn.neighbors import NearestNeighbors  # slow to load
 
         k = min(self.num_neighbors, len(self.bank_))
         nearest = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(self.bank_)
         rows = feature_rows(graph, self.neighbour_means)
         blocks = (self._encoded(rows[start : start + BLOCK]) for start in range(0, graph.num_nodes, BLOCK))
-        return Scored(np.concatenate([nearest.kneighbors(block)[0][:, -1] for block in blocks]))
+        return ScoreResult(np.concatenate([nearest.kneighbors(block)[0][:, -1] for block in blocks]))
 
     def _encoded(self, rows: Features) -> NDArray[np.float32]:
         if not self.unit_rows_:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 import scipy.sparse as sp
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 from torch.distributions import Dirichlet
 
-from degem.detectors.base import Detector, Scored
+from degem.detectors.base import Detector, ScoreResult
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
 from degem.ops.dirichlet import uncertain_cross_entropy
@@ -43,7 +43,7 @@ class GPN(Detector):
         num_flows: Radial flows a class.
         num_steps: Power iterations of the personalised PageRank.
         teleport: Its teleport probability.
-        score: ``evidence``, the method's; ``own evidence`` or ``probability``, for comparison with the benchmark.
+        uncertainty: ``evidence``, the method's; ``own evidence`` or ``probability``, for comparison with the benchmark.
         entropy_weight: Weight of the entropy.
         dropout: Share of hidden units dropped in training.
         learning_rate: Adam's step size.
@@ -64,7 +64,7 @@ class GPN(Detector):
     num_flows: Count = 10
     num_steps: Count = 10
     teleport: Fraction = 0.1
-    score: Literal["evidence", "own evidence", "probability"] = "evidence"
+    uncertainty: Literal["evidence", "own evidence", "probability"] = "evidence"
     entropy_weight: NonNegative = 1e-4
     dropout: Dropout = 0.5
     learning_rate: Positive = 0.01
@@ -101,14 +101,14 @@ class GPN(Detector):
         network.eval()
         return history
 
-    def _score(self, graph: Graph) -> Scored:
+    def _score(self, graph: Graph) -> ScoreResult:
         evidence = self._evidence(graph)
         alpha = 1 + evidence
         probabilities = alpha / alpha.sum(dim=1, keepdim=True)
-        if self.score == "own evidence":  # without edges nothing diffuses
+        if self.uncertainty == "own evidence":  # without edges nothing diffuses
             evidence = self._evidence(graph.replace(adjacency=sp.csr_array(graph.adjacency.shape, dtype=np.float32)))
-        scores = 1 - probabilities.amax(dim=1) if self.score == "probability" else -evidence.sum(dim=1).log()
-        return Scored(scores.numpy(force=True), probabilities.numpy(force=True))
+        scores = 1 - probabilities.amax(dim=1) if self.uncertainty == "probability" else -evidence.sum(dim=1).log()
+        return ScoreResult(scores.numpy(force=True), probabilities.numpy(force=True))
 
     def _evidence(self, graph: Graph) -> Tensor:
         inputs = self._tensors(graph)
@@ -116,9 +116,14 @@ class GPN(Detector):
             evidence: Tensor = self.network_(inputs.features, inputs.adjacency).double()
         return evidence
 
-    def _embed(self, graph: Graph) -> NDArray[np.float32]:
+    def _score_in_training(self, training: TrainingSet, graph: Graph) -> ScoreResult:
+        return self._score(graph)
+
+    def embed(self, graph: Any, *, nodes: ArrayLike | None = None) -> NDArray[np.float32]:
+        """The latent of each node; with ``nodes``, indices, of these only."""
         with torch.no_grad():
-            return np.asarray(self.network_.encode(self._tensors(graph).features).numpy(force=True))
+            latents = self.network_.encode(self._tensors(self._checked(graph)).features).numpy(force=True)
+        return np.asarray(latents if nodes is None else latents[np.asarray(nodes)])
 
     def _state(self) -> dict[str, Tensor]:
         return dict(self.network_.state_dict())

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from degem.detectors.base import Detector, Scored
+from degem.detectors.base import Detector, ScoreResult
 from degem.detectors.feature_rows import BLOCK, dense, feature_rows
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
@@ -58,11 +58,11 @@ class IForest(Detector):
         self.normalizer_ = float(path_length(np.array([forest._max_samples]))[0])
         return {}
 
-    def _score(self, graph: Graph) -> Scored:
+    def _score(self, graph: Graph) -> ScoreResult:
         rows = feature_rows(graph, self.neighbour_means)
         blocks = [dense(rows[start : start + BLOCK]) for start in range(0, graph.num_nodes, BLOCK)]
         depth = np.concatenate([mean_depth(block, self.trees_) for block in blocks])
-        return Scored(2 ** (-depth / max(self.normalizer_, 1e-12)))
+        return ScoreResult(2 ** (-depth / max(self.normalizer_, 1e-12)))
 
     def _state(self) -> dict[str, torch.Tensor]:
         trees = {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in self.trees_.items()}

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from degem.detectors.base import Detector, Scored
+from degem.detectors.base import Detector, ScoreResult
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
 from degem.nn.attention import Attended, OODGATNetwork
@@ -107,15 +107,20 @@ class OODGAT(Detector):
             "discrepancy": -self.discrepancy_weight * functional.cosine_similarity(first, second, dim=0),
         }
 
-    def _score(self, graph: Graph) -> Scored:
+    def _score(self, graph: Graph) -> ScoreResult:
         layers = self._layers(graph)
-        return Scored(
+        return ScoreResult(
             outlyingness(layers).numpy(force=True),
             layers[1].output.softmax(dim=1).numpy(force=True),
         )
 
-    def _embed(self, graph: Graph) -> NDArray[np.float32]:
-        return np.asarray(functional.elu(self._layers(graph)[0].output).numpy(force=True))
+    def _score_in_training(self, training: TrainingSet, graph: Graph) -> ScoreResult:
+        return self._score(graph)
+
+    def embed(self, graph: Any, *, nodes: ArrayLike | None = None) -> NDArray[np.float32]:
+        """The output of the first layer; with ``nodes``, indices, of these only."""
+        latents = functional.elu(self._layers(self._checked(graph))[0].output).numpy(force=True)
+        return np.asarray(latents if nodes is None else latents[np.asarray(nodes)])
 
     def _layers(self, graph: Graph) -> tuple[Attended, Attended]:
         features, edges = self._tensors(graph)

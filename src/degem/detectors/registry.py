@@ -18,14 +18,12 @@ class Listed(NamedTuple):
         paper: The paper it is from.
         needs_labels: Whether it needs labelled nodes.
         needs_exposure: Whether it needs nodes known to be OOD.
-        inductive: Whether it scores graphs it was not fitted on.
     """
 
     home: str
     paper: str
     needs_labels: bool = True
     needs_exposure: bool = False
-    inductive: bool = True
 
 
 CONTROL = "a trivial control, for reading benchmarks"

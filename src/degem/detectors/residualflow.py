@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from degem.detectors.backbone import BackboneDetector, Layers
+from degem.detectors.base import Detector, ScoreResult
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
 from degem.parameters import Count, Positive
@@ -80,6 +81,11 @@ class ResidualFlow(BackboneDetector):
             return {"likelihood": float(loss.detach())}
 
         return train(step, self.num_flow_steps, on_progress=on_progress, rows_per_step=len(whitened))
+
+    def _score_in_training(self, training: TrainingSet, graph: Graph) -> ScoreResult:
+        if not hasattr(self, "flow_"):
+            return Detector._score_in_training(self, training, graph)
+        return super()._score_in_training(training, graph)
 
     def _score_layers(self, layers: Layers, graph: Graph) -> NDArray[np.floating[Any]]:
         densities = []

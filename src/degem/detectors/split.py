@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from degem.errors import GraphError
 from degem.graph import Graph, NodeSet
 
-CALIBRATION_SHARE = 0.1
+CALIBRATION_SHARE, MOST_CALIBRATION_NODES = 0.1, 10_000  # more do not steady a rate any further
 
 
 @dataclass(frozen=True)
@@ -36,6 +36,16 @@ class TrainingSet:
         """The training nodes that have a label."""
         return self.nodes[self.graph.labels[self.nodes] >= 0]
 
+    def without(self, nodes: NDArray[np.int64]) -> TrainingSet:
+        """The training set without some nodes and their edges."""
+        if len(nodes) == 0:
+            return self
+        kept = np.ones(self.graph.num_nodes, dtype=np.bool_)
+        kept[nodes] = False
+        places = np.cumsum(kept) - 1
+        inside = places[self.nodes[kept[self.nodes]]]
+        return replace(self, graph=self.graph.subgraph(kept), nodes=inside)
+
 
 def resolve_training_set(
     graph: Graph,
@@ -43,14 +53,21 @@ def resolve_training_set(
     calibration_mask: ArrayLike | None,
     exposure: NodeSet | None,
     seed: int,
+    *,
+    calibrate: bool = True,
 ) -> tuple[TrainingSet, NDArray[np.int64], tuple[int, ...]]:
-    """The training set, the calibration nodes, and the classes of ``graph`` that the labels 0 … C − 1 stand for."""
+    """The training set, the calibration nodes, and the classes of ``graph`` that the labels 0 … C − 1 stand for.
+
+    Calibration nodes and their edges are not in the training graph: new nodes will not have been there either. Without
+    calibration the training graph is the graph, and nodes of a ``val`` mask are in it as unlabelled ones.
+    """
     known = graph.labelled if graph.labelled.any() else np.ones(graph.num_nodes, dtype=np.bool_)
     train = _given_mask(graph, "train", train_mask)
     held_out = _given_mask(graph, "val", calibration_mask)
     candidates = known if train is None else train
     if held_out is None:
-        held_out = _seeded_share(candidates, seed)
+        nothing = np.zeros(graph.num_nodes, dtype=np.bool_)
+        held_out = _seeded_share(candidates, seed) if calibrate else nothing
     if train is None:
         train = known & ~held_out
     elif calibration_mask is None and "val" not in graph.masks:
@@ -59,13 +76,23 @@ def resolve_training_set(
         raise GraphError(f"{int((train & held_out).sum())} nodes are both in the training and in the calibration mask")
     if not train.any():
         raise GraphError("no node is left to train on: the graph needs at least two in-distribution nodes")
-    classes = np.unique(graph.labels[train & graph.labelled])
-    labels = np.full(graph.num_nodes, -1, dtype=np.int64)
     seen = train & graph.labelled
+    classes = np.unique(graph.labels[seen])
+    labels = np.full(graph.num_nodes, -1, dtype=np.int64)
     labels[seen] = np.searchsorted(classes, graph.labels[seen])
     bare = graph.replace(labels=labels, class_names=None, masks={}, columns={})
     training = TrainingSet(bare, np.flatnonzero(train), len(classes), exposure, seed)
+    if calibrate:
+        training = training.without(np.flatnonzero(held_out))
+        if exposure is not None and exposure.graph is graph:
+            training = replace(training, exposure=_within(exposure, training.graph, ~held_out))
     return training, np.flatnonzero(held_out), tuple(int(value) for value in classes)
+
+
+def _within(exposure: NodeSet, graph: Graph, kept: NDArray[np.bool_]) -> NodeSet:
+    """Exposure nodes of the graph that was fitted on, in the training graph that was made of it."""
+    places = np.cumsum(kept) - 1
+    return NodeSet(graph, places[exposure.nodes[kept[exposure.nodes]]])
 
 
 def _given_mask(graph: Graph, name: str, mask: ArrayLike | None) -> NDArray[np.bool_] | None:
@@ -82,9 +109,9 @@ def _given_mask(graph: Graph, name: str, mask: ArrayLike | None) -> NDArray[np.b
 
 
 def _seeded_share(candidates: NDArray[np.bool_], seed: int) -> NDArray[np.bool_]:
-    """A seeded tenth of the candidates, at least one, never all."""
+    """A seeded tenth of the candidates, at least one, at most 10,000, never all."""
     nodes = np.flatnonzero(candidates)
-    count = min(max(1, round(CALIBRATION_SHARE * len(nodes))), len(nodes) - 1)
+    count = min(max(1, round(CALIBRATION_SHARE * len(nodes))), MOST_CALIBRATION_NODES, len(nodes) - 1)
     chosen = np.random.default_rng(seed).permutation(nodes)[: max(count, 0)]
     mask = np.zeros(len(candidates), dtype=np.bool_)
     mask[chosen] = True

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 
-from degem.detectors.base import Detector, Scored
+from degem.detectors.base import Detector, ScoreResult
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
 from degem.training import History, OnProgress
@@ -38,8 +38,8 @@ class _Trivial(Detector):
     def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
         return {}
 
-    def _score(self, graph: Graph) -> Scored:
-        return Scored(-np.asarray(self._amount(graph), dtype=np.float64))
+    def _score(self, graph: Graph) -> ScoreResult:
+        return ScoreResult(-np.asarray(self._amount(graph), dtype=np.float64))
 
     def _state(self) -> dict[str, torch.Tensor]:
         return {}

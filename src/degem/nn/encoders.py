@@ -13,8 +13,8 @@ class MultiHopEncoder(nn.Module):
     r"""The multi-hop encoder :math:`h = [\phi(X^{(0)}W^{(0)}) \| \cdots \| \phi(X^{(L)}W^{(L)})] W_{enc} + b_{enc}`.
 
     :math:`\phi` adds a bias, normalises each row to unit length, then ReLU, then dropout, and the encoder ends in a
-    ReLU. The paper's formula has none of these; the authors' release has all but the bias. The release also initialises the
-    hop weights as one tensor of three dimensions, whose fans are larger: the weights start much smaller.
+    ReLU. The paper's formula has none of these; the authors' release has all but the bias. The release also initialises
+    the hop weights as one tensor of three dimensions, whose fans are larger: the weights start much smaller.
 
     Arguments:
         in_dim: The number of feature columns :math:`r`.

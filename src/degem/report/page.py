@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from degem import calibration, groups
-from degem.detectors.base import Detector, Scored
-from degem.detectors.explanation import class_names, explain
+from degem.calibration import Judged, ScoreResult, judge
+from degem.detectors.base import Detector, HasLatents
 from degem.errors import GraphError
+from degem.explain import class_names, explain
 from degem.graph import Graph, as_graph
 from degem.report import figures, tallies, truth
 from degem.report.figures import Figure, rounded
@@ -77,9 +78,10 @@ def report_data(
 ) -> dict[str, Any]:
     """All that the page shows, as plain data; arguments as in :func:`write_report`."""
     graph = as_graph(graph)
-    scored = detector._scored(graph)
+    judged = judge(detector, graph)
+    scored, held_out = judged.result, judged.calibration_scores
     scores = np.asarray(scored.scores, dtype=np.float64)
-    p_values = detector.p_values_of(scores)
+    p_values = judged.p_values()
     alphas = tallies.alpha_grid(alpha)
     level = tallies.levels(p_values, alphas)
     known = None if is_ood is None else truth.check_truth(np.asarray(is_ood), graph.num_nodes)
@@ -87,24 +89,24 @@ def report_data(
     return {
         "method": type(detector).__name__,
         "numNodes": graph.num_nodes,
-        "numCalibration": len(detector.calibration_scores_),
+        "numCalibration": len(held_out),
         "alphas": alphas.tolist(),
         "start": int(np.searchsorted(alphas, alpha)),
-        "thresholds": rounded([calibration.threshold(detector.calibration_scores_, rate) for rate in alphas], 7),
+        "thresholds": rounded([calibration.threshold(held_out, rate) for rate in alphas], 7),
         "flagged": tallies.flagged_counts(level, len(alphas)).tolist(),
-        "histogram": _histogram(detector, scored, known),
+        "histogram": _histogram(held_out, scored, known),
         "pValues": figures.p_value_plot(p_values),
         "groups": _groups(detector, graph, scored, level, len(alphas), time),
         "map": _map(detector, graph, scored, level, top, projection),
-        "table": _table(detector, graph, scored, level, top, reference),
+        "table": _table(detector, judged, level, top, reference),
         "truth": None if known is None else _truth(graph, scores, known, level, len(alphas), detector.seed),
-        "card": _card(detector, graph),
+        "card": _card(detector, graph, len(held_out)),
         "training": figures.training_curve(detector.history_),
     }
 
 
-def _histogram(detector: Detector, scored: Scored, known: NDArray[np.bool_] | None) -> Figure:
-    held_out, scores = np.asarray(detector.calibration_scores_), scored.scores
+def _histogram(held_out: NDArray[np.float64], scored: ScoreResult, known: NDArray[np.bool_] | None) -> Figure:
+    scores = scored.scores
     if known is None:
         samples, names, colours = [held_out, scores], ["calibration nodes", "scored nodes"], ["@ink", "@ood"]
     else:
@@ -116,7 +118,7 @@ def _histogram(detector: Detector, scored: Scored, known: NDArray[np.bool_] | No
 
 
 def _groups(
-    detector: Detector, graph: Graph, scored: Scored, level: NDArray[np.int64], num_alphas: int, time: str | None
+    detector: Detector, graph: Graph, scored: ScoreResult, level: NDArray[np.int64], num_alphas: int, time: str | None
 ) -> list[dict[str, Any]]:
     partitions = [groups.by_degree(graph.degrees)]
     if scored.probabilities is not None:
@@ -145,13 +147,13 @@ def _groups(
 def _map(
     detector: Detector,
     graph: Graph,
-    scored: Scored,
+    scored: ScoreResult,
     level: NDArray[np.int64],
     top: NDArray[np.int64],
     projection: Projection,
 ) -> dict[str, Any] | None:
     """The map of at most ``MAX_MAP_NODES`` nodes: drawn at random, and the most OOD ones."""
-    if not detector.has_latents:
+    if not isinstance(detector, HasLatents):
         return None
     nodes, note = np.arange(graph.num_nodes), None
     if graph.num_nodes > MAX_MAP_NODES:
@@ -172,17 +174,13 @@ def _map(
 
 
 def _table(
-    detector: Detector,
-    graph: Graph,
-    scored: Scored,
-    level: NDArray[np.int64],
-    top: NDArray[np.int64],
-    reference: Any | None,
+    detector: Detector, judged: Judged, level: NDArray[np.int64], top: NDArray[np.int64], reference: Any | None
 ) -> list[dict[str, Any]]:
     """The most OOD nodes, each with its explanation."""
-    names = class_names(detector)
+    names, scored = class_names(detector), judged.result
     rows = []
-    for rank, found in enumerate(explain(detector, graph, top, reference=reference, scored=scored), start=1):
+    explained = explain(detector, judged.graph, top, reference=reference, judged=judged)
+    for rank, found in enumerate(explained, start=1):
         row = found.to_dict() | {"rank": rank, "level": int(level[found.node]), "className": None, "confidence": None}
         if scored.probabilities is not None:
             chances = scored.probabilities[found.node]
@@ -216,7 +214,7 @@ def _truth(
     }
 
 
-def _card(detector: Detector, graph: Graph) -> list[dict[str, Any]]:
+def _card(detector: Detector, graph: Graph, num_calibration: int) -> list[dict[str, Any]]:
     """The model card: titles, each with rows of name and value."""
     homophily = graph.homophily()
     seconds = detector.history_.get("seconds", [])
@@ -230,8 +228,8 @@ def _card(detector: Detector, graph: Graph) -> list[dict[str, Any]]:
     model = {
         "method": f"{type(detector).__name__} ({detector.paper})",
         "training nodes": f"{detector.num_training_nodes_:,}",
-        "calibration nodes": f"{len(detector.calibration_scores_):,}",
-        "smallest false-alarm rate": f"{1 / (len(detector.calibration_scores_) + 1):.2g}",
+        "calibration nodes": f"{num_calibration:,}",
+        "smallest false-alarm rate": f"{1 / (num_calibration + 1):.2g}",
         "classes": ", ".join(class_names(detector)) or "none",
         "training time": f"{seconds[-1]:.1f} s" if seconds else "unknown",
     }

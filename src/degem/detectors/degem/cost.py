@@ -20,7 +20,7 @@ from degem.ops.prefetch import LINE
 if TYPE_CHECKING:
     from degem.detectors.degem.detector import DeGEM
 
-# Measured by benchmarks/scale.py and speed.py, on two cores.
+# Measured by benchmarks/scale.py, on two cores.
 PROPAGATED_PER_SECOND, MULTIPLIED_PER_SECOND = 1.5e9, 3e10
 ENCODER_STEP_SECONDS, TERM_SECONDS = 0.015, 3.0
 PROCESS_MIB = 600.0

@@ -8,11 +8,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from degem.detectors.base import Detector, Scored
+from degem.detectors.base import Detector, ScoreResult
 from degem.detectors.cost import Cost
 from degem.detectors.degem.combine import Tail
 from degem.detectors.degem.cost import fit_cost
@@ -20,7 +20,7 @@ from degem.detectors.degem.encoder_training import EncoderSettings, EncoderTrain
 from degem.detectors.degem.encoding import column_scales, encode_counts, encode_table, is_table
 from degem.detectors.degem.energies import TrainingRows
 from degem.detectors.degem.energies.latent import CHAINS_AT_TEMPERATURE_ONE, HeadSettings
-from degem.detectors.degem.hold_out import hold_out, without
+from degem.detectors.degem.hold_out import hold_out
 from degem.detectors.degem.hop_batch import HopBatch, Latent
 from degem.detectors.degem.hop_inputs import HopInputs
 from degem.detectors.degem.model import DeGEMModel
@@ -50,8 +50,8 @@ class DeGEM(Detector):
 
     A multi-hop encoder :math:`h = g(x, \mathcal{N}(x))` is trained by Deep Graph Infomax and cross-entropy, then the
     terms of the energy, of which one is the paper's: a head :math:`f(h)` by maximum likelihood with Langevin sampling
-    in latent space. The others are the factors of :math:`-\log p(x, \mathcal{N}, y)`: own features, whether they belong to
-    the neighbourhood, whether the neighbourhood is real, classes. Each becomes the logarithm of its tail probability
+    in latent space. The others are the factors of :math:`-\log p(x, \mathcal{N}, y)`: own features, whether they belong
+    to the neighbourhood, whether the neighbourhood is real, classes. Each becomes the logarithm of its tail probability
     over in-distribution nodes, and they are added: see ``docs/method.md``. No OOD node is needed.
     Chen et al., *Decoupled Graph Energy-based Model for Node Out-of-Distribution Detection on Heterophilic Graphs*,
     ICLR 2025; the paper's own training is :class:`~degem.detectors.degem_published.DeGEMPublished`.
@@ -95,7 +95,7 @@ class DeGEM(Detector):
     dropout: Dropout = 0.3
     memory_budget: Positive | None = None
 
-    def estimate(self, graph: Any) -> Cost | None:
+    def estimate(self, graph: Any) -> Cost:
         """What :meth:`fit` on ``graph`` will take."""
         return fit_cost(self, as_graph(graph), used_hops(self.num_hops))
 
@@ -103,7 +103,7 @@ class DeGEM(Detector):
 
     def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
         held_out = hold_out(training)
-        history = self._learn(without(training, held_out), on_progress)
+        history = self._learn(training.without(held_out), on_progress)
         with torch.no_grad():  # the nodes held out arrive, as new ones will
             energies, _ = self._energies(training.graph, on_progress)
             self.model_.set_tail(Tail.of(energies[torch.from_numpy(held_out)]))
@@ -196,13 +196,13 @@ class DeGEM(Detector):
     # -- scoring -----------------------------------------------------------------------------------------------
 
     @torch.no_grad()
-    def _score(self, graph: Graph) -> Scored:
+    def _score(self, graph: Graph) -> ScoreResult:
         energies, classes = self._energies(graph)
         isolated = torch.from_numpy(graph.degrees == 0).to(self.device)
         scores = self.model_.scores(energies, isolated).cpu().numpy()
         if classes is None:
-            return Scored(scores)
-        return Scored(scores, self._over_neighbours(classes, graph, *CLASS_SMOOTHING).cpu().numpy())
+            return ScoreResult(scores)
+        return ScoreResult(scores, self._over_neighbours(classes, graph, *CLASS_SMOOTHING).cpu().numpy())
 
     def _energies(self, graph: Graph, on_progress: OnProgress = silent) -> tuple[Tensor, Tensor | None]:
         """The energies of every term, smoothed where a term is, and class probabilities if there are classes."""
@@ -215,14 +215,12 @@ class DeGEM(Detector):
         return energies, classes[0] if classes else None
 
     @torch.no_grad()
-    def _embed(self, graph: Graph) -> NDArray[np.float32]:
+    def embed(self, graph: Any, *, nodes: ArrayLike | None = None) -> NDArray[np.float32]:
+        """The latent of each node; with ``nodes``, indices, of these only."""
         self.model_.eval()
-        return torch.cat([self.model_.encode(batch).latents.cpu() for batch in self._inputs(graph).blocks()]).numpy()
-
-    @torch.no_grad()
-    def _embed_some(self, graph: Graph, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
-        self.model_.eval()
-        return self.model_.encode(self._inputs(graph).batch(nodes)).latents.cpu().numpy()
+        inputs = self._inputs(self._checked(graph))
+        batches = inputs.blocks() if nodes is None else [inputs.batch(np.asarray(nodes))]
+        return torch.cat([self.model_.encode(batch).latents.cpu() for batch in batches]).numpy()
 
     def _passed(self, inputs: HopInputs, *parts: Callable[[Latent], Tensor]) -> list[Tensor]:
         """What some parts of the model make of every node's latents, before smoothing."""
@@ -255,12 +253,12 @@ class DeGEM(Detector):
 
     # -- explaining --------------------------------------------------------------------------------------------
 
-    def _hop_rows(self, graph: Graph, nodes: NDArray[np.int64]) -> list[Tensor]:
+    def hop_rows(self, graph: Graph, nodes: NDArray[np.int64]) -> list[Tensor]:
         """Hop features 0 … L of some nodes, all of them: those the model does not use get no part in the score."""
         rows = hop_rows(graph.adjacency, self._encoded(graph.features), nodes, self.model_.hops[-1], 0.0)
         return [torch.from_numpy(hop).to(self.device) for hop in rows]
 
-    def _score_from_hops(self, hops: list[Tensor]) -> Tensor:
+    def score_from_hops(self, hops: list[Tensor]) -> Tensor:
         """Scores from hop features alone: at an average degree, and before smoothing."""
         model = self.model_
         model.eval()
@@ -271,7 +269,7 @@ class DeGEM(Detector):
         latent = model.encode(HopBatch.of(seen, hops[0].norm(dim=1), degree, count, torch.zeros_like(degree)))
         return model.scores(model.energies(latent), torch.zeros_like(degree, dtype=torch.bool))
 
-    def _hop_reference(self) -> list[Tensor]:
+    def hop_reference(self) -> list[Tensor]:
         """Mean hop features of each class."""
         return list(self.model_.hop_means)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,12 +22,3 @@ def hold_out(training: TrainingSet) -> NDArray[np.int64]:
     stays[np.unique(labels, return_index=True)[1]] = True
     count = min(max(int(SHARE * len(order)), FEWEST), MOST, len(order) // 3)
     return np.sort(order[~stays][: max(count, 1)]) if len(order) > 1 else order
-
-
-def without(training: TrainingSet, nodes: NDArray[np.int64]) -> TrainingSet:
-    """The training set without some nodes and their edges."""
-    kept = np.ones(training.graph.num_nodes, dtype=np.bool_)
-    kept[nodes] = False
-    places = np.cumsum(kept) - 1
-    inside = places[training.nodes[kept[training.nodes]]]
-    return dataclasses.replace(training, graph=training.graph.subgraph(kept), nodes=inside)

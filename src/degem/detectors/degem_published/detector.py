@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from degem.detectors.base import Detector, Scored
+from degem.detectors.base import Detector, ScoreResult
 from degem.detectors.degem_published.model import PublishedModel
 from degem.detectors.degem_published.trainer import Trainer
 from degem.detectors.degem_published.views import Contrast, Views
@@ -118,7 +118,7 @@ class DeGEMPublished(Detector):
         return history
 
     @torch.no_grad()
-    def _score(self, graph: Graph) -> Scored:
+    def _score(self, graph: Graph) -> ScoreResult:
         energies, probabilities = [], []
         for latents in self._latent_blocks(graph):
             energies.append(self.model_.energies(latents).cpu())
@@ -130,28 +130,33 @@ class DeGEMPublished(Detector):
             energy = propagate_energy(
                 energy, to_tensor(graph.adjacency), num_steps=PROPAGATION_STEPS, self_weight=PROPAGATION_SELF_WEIGHT
             )
-        return Scored(energy.numpy(), torch.cat(probabilities).numpy() if probabilities else None)
+        return ScoreResult(energy.numpy(), torch.cat(probabilities).numpy() if probabilities else None)
+
+    def _score_in_training(self, training: TrainingSet, graph: Graph) -> ScoreResult:
+        return self._score(graph)
 
     @torch.no_grad()
-    def _embed(self, graph: Graph) -> NDArray[np.float32]:
-        return torch.cat([latents.cpu() for latents in self._latent_blocks(graph)]).numpy()
-
-    @torch.no_grad()
-    def _embed_some(self, graph: Graph, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
+    def embed(self, graph: Any, *, nodes: ArrayLike | None = None) -> NDArray[np.float32]:
+        """The latent of each node; with ``nodes``, indices, of these only."""
+        graph = self._checked(graph)
+        if nodes is None:
+            return torch.cat([latents.cpu() for latents in self._latent_blocks(graph)]).numpy()
         with evaluating(self.model_):
-            latents: torch.Tensor = self.model_.encoder(torch.stack(self._hop_rows(graph, nodes)))
+            latents: torch.Tensor = self.model_.encoder(torch.stack(self.hop_rows(graph, np.asarray(nodes))))
             return latents.cpu().numpy()
 
-    def _hop_rows(self, graph: Graph, nodes: NDArray[np.int64]) -> list[torch.Tensor]:
+    def hop_rows(self, graph: Graph, nodes: NDArray[np.int64]) -> list[torch.Tensor]:
+        """Hop features of some nodes, as the encoder sees them."""
         rows = hop_rows(graph.adjacency, row_normalize(graph.features), nodes, self.num_hops, self.self_weight)
         return [torch.from_numpy(hop).to(self.device) for hop in rows]
 
-    def _score_from_hops(self, hops: list[torch.Tensor]) -> torch.Tensor:
+    def score_from_hops(self, hops: list[torch.Tensor]) -> torch.Tensor:
         """Energies from hop features, before any propagation of energies."""
         with evaluating(self.model_):
             return self.model_.energies(self.model_.encoder(torch.stack(hops)))
 
-    def _hop_reference(self) -> list[torch.Tensor]:
+    def hop_reference(self) -> list[torch.Tensor]:
+        """Mean hop features of each class."""
         return list(self.model_.hop_means)
 
     def _state(self) -> dict[str, torch.Tensor]:

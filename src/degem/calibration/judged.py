@@ -1,0 +1,184 @@
+"""Scored nodes beside calibration nodes of the same pass: p-values, flags, a table."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from degem.calibration.conformal import conformal_p_values, nodes_needed
+from degem.calibration.fdr import benjamini_hochberg
+from degem.calibration.nodes import Calibration
+from degem.calibration.strata import degree_weights, smallest_stratum, stratified_p_values
+from degem.errors import CalibrationWarning, GraphError, NotFittedError
+from degem.graph import Graph, as_graph
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Exchangeable = Literal["nodes", "edges"]
+
+
+@dataclass(frozen=True)
+class ScoreResult:
+    """What one pass of a detector over a graph gives.
+
+    Arguments:
+        scores: One number a node, higher = more out-of-distribution.
+        probabilities: Class probabilities of shape (n, C), or None for a detector fitted without labels.
+        terms: What each term of the score adds to it, by name, of methods that have terms.
+    """
+
+    scores: NDArray[np.floating[Any]]
+    probabilities: NDArray[np.floating[Any]] | None = None
+    terms: Mapping[str, NDArray[np.floating[Any]]] = field(default_factory=dict)
+
+    def of(self, rows: NDArray[np.int64] | slice) -> ScoreResult:
+        """The result of some nodes."""
+        chances = None if self.probabilities is None else self.probabilities[rows]
+        return ScoreResult(self.scores[rows], chances, {name: term[rows] for name, term in self.terms.items()})
+
+
+class Scorer(Protocol):
+    """What can be judged: something fitted that scores graphs and has calibration nodes."""
+
+    def score(self, graph: Any) -> ScoreResult:
+        """The scores of every node."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Nodes of a scored graph, and the calibration scores that they are compared with.
+
+    Arguments:
+        graph: The graph.
+        nodes: Which of its nodes are judged.
+        result: The result of these nodes.
+        calibration_scores: Scores of the calibration nodes, of the same pass where the graph holds them.
+        calibration_degrees: Their degrees.
+    """
+
+    graph: Graph
+    nodes: NDArray[np.int64]
+    result: ScoreResult
+    calibration_scores: NDArray[np.float64]
+    calibration_degrees: NDArray[np.int64]
+
+    @property
+    def degrees(self) -> NDArray[np.int64]:
+        """The degrees of the judged nodes."""
+        return self.graph.degrees[self.nodes]
+
+    def p_values(self, *, by_degree: bool = False, exchangeable: Exchangeable = "nodes") -> NDArray[np.float64]:
+        """How often a calibration node scores at least as high: see :meth:`Decisions.p_values`."""
+        reference, degrees, by_edges = self.calibration_scores, self.calibration_degrees, exchangeable == "edges"
+        if by_degree:
+            return stratified_p_values(reference, degrees, self.result.scores, self.degrees, by_edges=by_edges)
+        if by_edges:
+            weights, own = degree_weights(degrees), degree_weights(self.degrees)
+            return conformal_p_values(reference, self.result.scores, calibration_weights=weights, weights=own)
+        return conformal_p_values(reference, self.result.scores)
+
+    def flags(
+        self,
+        *,
+        alpha: float = 0.05,
+        fdr: float | None = None,
+        by_degree: bool = False,
+        exchangeable: Exchangeable = "nodes",
+    ) -> NDArray[np.int64]:
+        """1 for nodes flagged as OOD, else 0: see :meth:`Decisions.predict`."""
+        self._warn_of_too_few(alpha if fdr is None else fdr, by_degree)
+        p = self.p_values(by_degree=by_degree, exchangeable=exchangeable)
+        return np.asarray(p <= alpha if fdr is None else benjamini_hochberg(p, fdr), dtype=np.int64)
+
+    def table(self, class_names: Sequence[str | int], **how: Any) -> pd.DataFrame:
+        """One row a node: see :meth:`Decisions.score_table`; ``how`` as in :meth:`flags`."""
+        import pandas as pd  # slow to load, and most of what detectors do needs no table
+
+        choice = {name: value for name, value in how.items() if name in ("by_degree", "exchangeable")}
+        result = self.result
+        table = pd.DataFrame(
+            {
+                "node_id": self.graph.node_ids[self.nodes],
+                "score": result.scores,
+                "p_value": self.p_values(**choice),
+                "is_ood": self.flags(**how).astype(np.bool_),
+            }
+        )
+        if result.probabilities is None:
+            return table.assign(predicted_class=None, class_probability=np.nan)
+        table["predicted_class"] = np.asarray(class_names)[result.probabilities.argmax(axis=1)]
+        table["class_probability"] = result.probabilities.max(axis=1).astype(np.float64)
+        return table
+
+    def _warn_of_too_few(self, level: float, by_degree: bool) -> None:
+        needed, count = nodes_needed(level), len(self.calibration_scores)
+        if by_degree:
+            count = smallest_stratum(self.calibration_degrees)
+        if count < needed:
+            warnings.warn(
+                CalibrationWarning(
+                    f"{count} calibration nodes{' of similar degree' if by_degree else ''} cannot support a level "
+                    f"of {level:g}: no node can be flagged {'there' if by_degree else 'at all'}; "
+                    f"hold out at least {needed}"
+                ),
+                stacklevel=4,
+            )
+
+
+def judge(detector: Scorer, graph: Any, *, only: ArrayLike | None = None) -> Judged:
+    """Score a graph and its calibration nodes in one pass, by any detector that has been calibrated.
+
+    Arguments:
+        detector: The detector.
+        graph: The graph.
+        only: The ids of the nodes to judge, in this order; default: all.
+
+    Example:
+        >>> from degem.data.demo import digits_graph
+        >>> from degem.detectors.trivial import Degree
+        >>> graph = digits_graph()
+        >>> judge(Degree().fit(graph), graph, only=[3, 5]).p_values().shape
+        (2,)
+    """
+    graph = as_graph(graph)
+    calibration = calibration_of(detector)
+    whole, rows = calibration.joined(graph)
+    result = detector.score(whole)
+    nodes = np.arange(graph.num_nodes) if only is None else rows_named(graph, only)
+    if rows is None:
+        return Judged(graph, nodes, result.of(nodes), calibration.scores, calibration.degrees)
+    return Judged(graph, nodes, result.of(nodes), np.asarray(result.scores)[rows], whole.degrees[rows])
+
+
+def calibration_of(detector: Any) -> Calibration:
+    """The calibration nodes of a detector, or an error that says how to get some."""
+    calibration: Calibration | None = getattr(detector, "calibration_", None)
+    if calibration is not None:
+        return calibration
+    if hasattr(detector, "classes_"):
+        raise NotFittedError(
+            f"this {type(detector).__name__} was fitted with calibrate=False: call calibrate(graph, nodes) first"
+        )
+    raise NotFittedError(f"this {type(detector).__name__} is not fitted yet: call fit(graph) or load(path) first")
+
+
+def rows_named(graph: Graph, ids: ArrayLike) -> NDArray[np.int64]:
+    """The rows of the nodes with these ids, in their order.
+
+    Example:
+        >>> rows_named(Graph.from_arrays(features=[[1], [2]], edges=[(0, 1)], node_ids=["a", "b"]), ["b"])
+        array([1])
+    """
+    place = {str(name): row for row, name in enumerate(graph.node_ids.tolist())}
+    wanted = [str(name) for name in np.atleast_1d(np.asarray(ids)).tolist()]
+    missing = next((name for name in wanted if name not in place), None)
+    if missing is not None:
+        first = str(graph.node_ids[0])
+        raise GraphError(f"the graph has no node {missing[:80]!r}; its first node is {first[:80]!r}")
+    return np.array([place[name] for name in wanted], dtype=np.int64)
