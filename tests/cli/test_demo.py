@@ -13,9 +13,9 @@ def test_demo_leaves_all_there_is_to_see(run, tmp_path, monkeypatch):
     assert outcome.code == 0, outcome.err
     assert "AUROC" in outcome.out
     assert all(word in outcome.out for word in ("heterophilic", "degem", "msp", "energy", "gnnsafe"))
-    for graph, nodes in {"digits": 1797, "heterophilic": 1500}.items():
+    for graph, nodes in {"digits": 1354, "heterophilic": 1147}.items():
         folder = tmp_path / "demo" / graph
         assert len(pd.read_parquet(folder / "scores.parquet")) == nodes
         assert "<html" in (folder / "report.html").read_text()[:500]
-        told = run("evaluate", folder / "model", folder / "graph.npz", "--ood", "is_ood", "--json")
-        assert json.loads(told.out)["ood_nodes"] > 400
+        told = run("evaluate", folder / "model", folder / "after.npz", "--ood", "is_ood", "--json")
+        assert json.loads(told.out)["ood_nodes"] > 70

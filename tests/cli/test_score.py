@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from degem import Detector, read_graph
+from degem.calibration import OnlineFDR
 from degem.data.archives import write_npz
 
 COLUMNS = ["node_id", "score", "p_value", "is_ood", "predicted_class", "class_probability"]
@@ -49,6 +51,82 @@ def test_an_unsupported_level_is_noted(run, model, folder, tmp_path):
     assert outcome.code == 0
     assert "degem: note: " in outcome.err
     assert "hold out at least 99" in outcome.err
+
+
+@pytest.fixture
+def grown(folder, tmp_path):
+    """The folder after two nodes have arrived."""
+    path = tmp_path / "grown"
+    shutil.copytree(folder, path)
+    nodes = pd.read_csv(path / "nodes.csv")
+    pd.concat([nodes, nodes.iloc[:2].assign(id=["new1", "new2"], topic="")]).to_csv(path / "nodes.csv", index=False)
+    with (path / "edges.csv").open("a") as file:
+        file.write("new1,n0\nnew2,n1\n")
+    return path
+
+
+@pytest.fixture
+def own_model(run, folder, tmp_path):
+    words = ["--label-column", "topic", "--keep-columns", "strange", "--set", "num_epochs=1", "--set", "latent_dim=8"]
+    assert run("fit", folder, "--out", tmp_path / "own", *words).code == 0
+    return tmp_path / "own"
+
+
+def ids_of(path):
+    return list(pd.read_csv(path)["node_id"])
+
+
+def test_new_nodes_alone_are_judged(run, own_model, folder, grown, tmp_path):
+    out = tmp_path / "s.csv"
+    for words in (["--new-since", folder], ["--new-since", own_model]):
+        outcome = run("score", own_model, grown, "--out", out, *words)
+        assert outcome.code == 0, outcome.err
+        assert ids_of(out) == ["new1", "new2"]
+    (tmp_path / "ids.txt").write_text("n5\n\nnew2\n")
+    assert run("score", own_model, grown, "--out", out, "--nodes", tmp_path / "ids.txt").code == 0
+    assert ids_of(out) == ["n5", "new2"]
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--nodes", "nowhere.txt"], "--nodes nowhere.txt cannot be read"),
+        (["--nodes", "nowhere.txt", "--new-since", "x"], "keep one"),
+        (["--online", "state.json"], "say which with --fdr"),
+    ],
+)
+def test_words_that_do_not_go_together(run, own_model, grown, tmp_path, words, reason):
+    outcome = run("score", own_model, grown, "--out", tmp_path / "s.csv", *words)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert reason in outcome.err
+
+
+def test_nothing_new_is_said(run, own_model, grown, tmp_path):
+    outcome = run("score", own_model, grown, "--out", tmp_path / "s.csv", "--new-since", grown)
+    assert "no node of the graph is new" in outcome.err
+
+
+def test_a_stream_of_arrivals_has_one_bound(run, own_model, folder, grown, tmp_path):
+    out, state = tmp_path / "s.csv", tmp_path / "stream.json"
+    for graph, seen in ((folder, 120), (grown, 242)):
+        assert run("score", own_model, graph, "--out", out, "--fdr", 0.2, "--online", state).code == 0
+        assert OnlineFDR.load(state).num_seen == seen
+    other = run("score", own_model, grown, "--out", out, "--fdr", 0.3, "--online", state)
+    assert "was begun with --fdr 0.2" in other.err
+
+
+def test_calibration_nodes_are_renewed_without_a_fit(run, own_model, folder, grown, tmp_path):
+    (tmp_path / "ids.txt").write_text("new1\nnew2\n")
+    outcome = run("calibrate", own_model, grown, "--nodes", tmp_path / "ids.txt", "--out", tmp_path / "renewed")
+    assert outcome.code == 0, outcome.err
+    renewed = Detector.load(tmp_path / "renewed")
+    assert renewed.calibration_.node_ids.tolist() == ["new1", "new2"]
+    (tmp_path / "ids.txt").write_text("n0\n" if "n0" not in Detector.load(own_model).calibration_.node_ids else "n1\n")
+    outcome = run("calibrate", own_model, grown, "--nodes", tmp_path / "ids.txt")
+    assert outcome.code == 2
+    assert "were in the training graph" in outcome.err
+    outcome = run("calibrate", own_model, folder)
+    assert "both labelled and new" in outcome.err
 
 
 def test_an_archive_is_a_graph(run, model, small_graph, tmp_path):

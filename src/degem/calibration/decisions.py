@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from degem.calibration.judged import Exchangeable, ScoreResult, calibration_of, judge, rows_named
 from degem.calibration.nodes import Calibration
-from degem.errors import DegemError
+from degem.errors import DegemError, GraphError
 from degem.graph import as_graph
 
 if TYPE_CHECKING:
@@ -113,5 +113,15 @@ class Decisions:
         """
         graph = as_graph(graph)
         rows = rows_named(graph, nodes)
-        self.calibration_ = Calibration.of(graph, rows, np.asarray(self.score(graph).scores), keep=keep)
+        before: Calibration | None = getattr(self, "calibration_", None)
+        if before is not None:
+            learnt = ~before.new_in(graph)[rows] & ~np.isin(graph.node_ids[rows].astype(str), before.node_ids)
+            if learnt.any():
+                first = str(graph.node_ids[rows[learnt.argmax()]])[:80]
+                raise GraphError(
+                    f"{learnt.sum():,} of the {len(rows):,} nodes were in the training graph, {first!r} first: "
+                    "calibrate on nodes that have arrived since, or on former calibration nodes"
+                )
+        scores, known = np.asarray(self.score(graph).scores), None if before is None else before.known
+        self.calibration_ = Calibration.of(graph, rows, scores, keep=keep, known=known)
         return self

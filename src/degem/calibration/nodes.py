@@ -48,6 +48,7 @@ class Calibration:
         scores: Their scores in the graph that they were taken from.
         degrees: Their degrees there.
         signatures: One number a node that tells its features, see :func:`signatures_of`.
+        known: Hashes of the ids of all nodes that were there at the fit, sorted.
         kept: Their features and edges, if the model is to be whole by itself.
     """
 
@@ -55,10 +56,19 @@ class Calibration:
     scores: NDArray[np.float64]
     degrees: NDArray[np.int64]
     signatures: NDArray[np.float64]
+    known: NDArray[np.int64]
     kept: KeptNodes | None = None
 
     @classmethod
-    def of(cls, graph: Graph, nodes: NDArray[np.int64], scores: NDArray[np.float64], *, keep: bool) -> Calibration:
+    def of(
+        cls,
+        graph: Graph,
+        nodes: NDArray[np.int64],
+        scores: NDArray[np.float64],
+        *,
+        keep: bool,
+        known: NDArray[np.int64] | None = None,
+    ) -> Calibration:
         """Calibration on some nodes of a graph that was scored.
 
         Arguments:
@@ -66,14 +76,20 @@ class Calibration:
             nodes: The nodes.
             scores: The scores of every node of the graph.
             keep: Whether to keep their features and edges.
+            known: Hashes of the ids of the nodes that were there at the fit; default: those of this graph.
         """
         return cls(
             graph.node_ids[nodes].astype(str),
             np.asarray(scores, dtype=np.float64)[nodes],
             graph.degrees[nodes],
             signatures_of(graph, nodes),
+            np.sort(hashes_of(graph)) if known is None else known,
             _kept(graph, nodes) if keep else None,
         )
+
+    def new_in(self, graph: Graph) -> NDArray[np.bool_]:
+        """Which nodes of a graph were not there at the fit."""
+        return ~np.isin(hashes_of(graph), self.known)
 
     def __len__(self) -> int:
         """The number of calibration nodes."""
@@ -113,6 +129,7 @@ class Calibration:
     def state(self) -> dict[str, torch.Tensor]:
         """The numbers, as named tensors."""
         found: dict[str, NDArray[Any]] = {"scores": self.scores, "degrees": self.degrees, "signatures": self.signatures}
+        found["known"] = self.known
         if self.kept is not None:
             found |= {"features": self.kept.features, "ends": self.kept.ends}
         return {name: torch.from_numpy(np.array(array)) for name, array in found.items()}
@@ -130,7 +147,7 @@ class Calibration:
         if names["neighbour_ids"] is not None:
             kept = KeptNodes(arrays["features"], arrays["ends"], np.array(names["neighbour_ids"], dtype=str))
         ids = np.array(names["node_ids"], dtype=str)
-        return cls(ids, arrays["scores"], arrays["degrees"], arrays["signatures"], kept)
+        return cls(ids, arrays["scores"], arrays["degrees"], arrays["signatures"], arrays["known"], kept)
 
 
 def signatures_of(graph: Graph, nodes: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -144,6 +161,13 @@ def signatures_of(graph: Graph, nodes: NDArray[np.int64]) -> NDArray[np.float64]
     """
     weights = np.random.default_rng(0).uniform(0.5, 1.5, graph.num_features)
     return np.asarray(graph.features[nodes] @ weights, dtype=np.float64)
+
+
+def hashes_of(graph: Graph) -> NDArray[np.int64]:
+    """A hash of the id of each node, the same for 7 and "7"."""
+    from pandas.util import hash_array  # slow to load, and a detector that is only described does without
+
+    return hash_array(graph.node_ids.astype(str).astype(object)).view(np.int64)
 
 
 def _kept(graph: Graph, nodes: NDArray[np.int64]) -> KeptNodes:

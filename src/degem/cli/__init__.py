@@ -8,7 +8,21 @@ from typing import Annotated, Any
 
 import typer
 
-from degem.cli import bench, compare, datasets, demo, evaluate, explain, fit, info, methods, report, score, tune
+from degem.cli import (
+    bench,
+    calibrate,
+    compare,
+    datasets,
+    demo,
+    evaluate,
+    explain,
+    fit,
+    info,
+    methods,
+    report,
+    score,
+    tune,
+)
 from degem.cli.common import one_line, one_line_warnings
 from degem.errors import DegemError
 
@@ -18,6 +32,7 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_
 app.command()(demo.demo)
 app.command()(fit.fit)
 app.command()(score.score)
+app.command()(calibrate.calibrate)
 app.command()(evaluate.evaluate)
 app.command()(report.report)
 app.command()(explain.explain)

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
@@ -24,6 +25,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from degem import Detector, Graph, NodeSet
+
+
+class Exchangeable(StrEnum):
+    """What may be exchanged between calibration nodes and new ones."""
+
+    nodes = "nodes"
+    edges = "edges"
+
 
 GraphArgument = Annotated[
     str,
@@ -79,7 +88,54 @@ FalseDiscoveryRate = Annotated[
         help="Instead of --alpha: share of flagged nodes that may be false alarms.",
     ),
 ]
+NewSince = Annotated[
+    str | None,
+    typer.Option(
+        metavar="GRAPH|MODEL", help="Judge only nodes that are not in this graph, or were not there at MODEL's fit."
+    ),
+]
+NodesFile = Annotated[
+    Path | None,
+    typer.Option("--nodes", metavar="FILE", help="Judge only the nodes with the ids in this file, one a line."),
+]
+Exchange = Annotated[
+    Exchangeable, typer.Option("--exchangeable", help="edges: the well-connected arrive first, so weigh by 1 / degree.")
+]
 ByDegree = Annotated[bool, typer.Option("--by-degree", help="Calibrate among nodes of similar degree.")]
+
+
+def ids_in(path: Path) -> list[str]:
+    """The ids in a file, one a line."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise GraphError(f"--nodes {path} cannot be read: {error}") from None
+    found = [line.strip() for line in lines if line.strip()]
+    if not found:
+        raise GraphError(f"--nodes {path} holds no id: write one a line")
+    return found
+
+
+def judged_ids(
+    graph: Graph, detector: Detector, model: Path, columns: Columns, new_since: str | None, nodes: Path | None
+) -> list[str] | None:
+    """The ids of the nodes to judge, as the flags say; None for all."""
+    import numpy as np
+
+    if nodes is not None:
+        if new_since is not None:
+            raise ParameterError("--nodes and --new-since both say which nodes to judge: keep one")
+        return ids_in(nodes)
+    if new_since is None:
+        return None
+    if Path(new_since).resolve() == model.resolve():
+        new = detector.calibration_.new_in(graph)
+    else:
+        before = open_graph(new_since, columns, features=detector.feature_names_)
+        new = ~np.isin(graph.node_ids.astype(str), before.node_ids.astype(str))
+    if not new.any():
+        raise GraphError(f"--new-since {new_since}: no node of the graph is new")
+    return [str(name) for name in graph.node_ids[new].tolist()]
 
 
 def parsed_settings(kind: type[Detector], settings: list[str] | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""``degem demo``: train and judge on two bundled graphs, offline, in under a minute."""
+"""``degem demo``: new nodes arrive in two bundled graphs, offline, in under a minute."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import typer
 
 from degem.cli.common import AsJson, Seed, prepare_machine, print_json, replaced_file, write_table
 from degem.cli.evaluate import judged, measured
+
+ALPHA = 0.05
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,21 +28,23 @@ def demo(
     ] = 1,
     as_json: AsJson = False,
 ) -> None:
-    """Train DeGEM on two bundled graphs with known OOD nodes, and show how well it finds them.
+    """Train DeGEM on two bundled graphs, let new nodes arrive, and show how well it finds the strange ones.
 
-    One graph joins each of scikit-learn's digits to its ten nearest neighbours (7, 8 and 9 are OOD); the other is
-    heterophilic, from a generator. No network is needed.
+    One graph joins each of scikit-learn's digits to its ten nearest neighbours: it is fitted on some of 0 to 6, then
+    others of them arrive and a few of 7 to 9, which are OOD. The other is heterophilic, from a generator. No network is
+    needed.
 
     Example: degem demo --out demo
     """
     from degem import DeGEM
-    from degem.data.demo import digits_graph, heterophilic_graph
+    from degem.data.demo import arriving, digits_graph, heterophilic_graph
 
     prepare_machine(threads, None)
     rows = []
     for name, graph in {"digits": digits_graph(seed=seed), "heterophilic": heterophilic_graph(seed=seed)}.items():
-        rows.append(_run(DeGEM(seed=seed), graph, name, out / name))
-        rows += [_run(other, graph, name) for other in _beside(seed)]
+        graphs = arriving(graph, seed=seed)
+        rows.append(_run(DeGEM(seed=seed), *graphs, name, out / name))
+        rows += [_run(other, *graphs, name) for other in _beside(seed)]
     if as_json:
         print_json(rows)
     else:
@@ -58,29 +62,30 @@ def _beside(seed: int) -> list[Detector]:
     return [kind(seed=seed).share(cache) for kind in (MSP, Energy, GNNSafe)]
 
 
-def _run(detector: Detector, graph: Graph, name: str, folder: Path | None = None) -> dict[str, Any]:
-    """Fit a detector, judge it, and leave all there is to see in ``folder``."""
+def _run(detector: Detector, before: Graph, after: Graph, name: str, folder: Path | None = None) -> dict[str, Any]:
+    """Fit a detector before the arrival, judge it after, and leave all there is to see in ``folder``."""
     from degem.cli.progress import progress_bar
 
     with progress_bar() as on_progress:
-        detector.fit(graph, on_progress=on_progress)
-    table = detector.score_table(graph)
-    is_ood = graph.columns["is_ood"]
+        detector.fit(before, on_progress=on_progress)
+    table = detector.score_table(after, alpha=ALPHA)
+    is_ood = after.columns["is_ood"]
     if folder is not None:
-        _write(folder, graph, detector, table)
-    return {"graph": name, "method": detector.name, **measured(table, graph, judged(graph, is_ood), is_ood)}
+        _write(folder, before, after, detector, table)
+    return {"graph": name, "method": detector.name, **measured(table, after, judged(after, is_ood), is_ood)}
 
 
-def _write(folder: Path, graph: Graph, detector: Detector, table: pd.DataFrame) -> None:
+def _write(folder: Path, before: Graph, after: Graph, detector: Detector, table: pd.DataFrame) -> None:
     from degem.data.archives import write_npz
     from degem.report import write_report
 
     folder.mkdir(parents=True, exist_ok=True)
-    write_npz(graph, folder / "graph.npz")
+    write_npz(before, folder / "before.npz")
+    write_npz(after, folder / "after.npz")
     detector.save(folder / "model")
     write_table(table, folder / "scores.parquet")
     with replaced_file(folder / "report.html") as staging:
-        write_report(detector, graph, staging, is_ood=graph.columns["is_ood"], reference=graph)
+        write_report(detector, after, staging, alpha=ALPHA, is_ood=after.columns["is_ood"], reference=before)
 
 
 def _print(rows: list[dict[str, Any]], out: Path) -> None:
@@ -94,9 +99,9 @@ def _print(rows: list[dict[str, Any]], out: Path) -> None:
         "fpr95_ood_positive": "FPR95",
         "id_accuracy": "ID acc.",
         "flagged_ood": "OOD flagged",
-        "flagged_id": "ID flagged",
+        "flagged_id": f"false alarms (α = {100 * ALPHA:g})",
     }
-    title = "In percent; OOD is the class to find, flagged at a false-alarm rate of 5.\nLower is better for FPR95."
+    title = "New nodes, in percent; OOD is the class to find. Lower is better for FPR95."
     table = Table(title=title, title_justify="left", box=SIMPLE)
     for heading in ("graph", "method"):
         table.add_column(heading, no_wrap=True)

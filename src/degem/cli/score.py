@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +13,8 @@ from degem.cli.common import (
     ByDegree,
     Columns,
     Device,
+    Exchange,
+    Exchangeable,
     FalseDiscoveryRate,
     FeatureColumns,
     GraphArgument,
@@ -20,13 +22,20 @@ from degem.cli.common import (
     KeepColumns,
     LabelColumn,
     ModelArgument,
+    NewSince,
+    NodesFile,
     Threads,
     check_table_path,
+    judged_ids,
     open_graph,
     prepare_machine,
     print_json,
     write_table,
 )
+from degem.errors import ParameterError
+
+if TYPE_CHECKING:
+    from degem.calibration import OnlineFDR
 
 
 def score(
@@ -35,7 +44,14 @@ def score(
     out: Annotated[Path, typer.Option(metavar="TABLE", help="Where the scores go: a .parquet or .csv file.")],
     alpha: Alpha = 0.05,
     fdr: FalseDiscoveryRate = None,
+    new_since: NewSince = None,
+    nodes: NodesFile = None,
+    online: Annotated[
+        Path | None,
+        typer.Option(metavar="STATE", help="With --fdr: one bound over all calls that share this file of state."),
+    ] = None,
     by_degree: ByDegree = False,
+    exchangeable: Exchange = Exchangeable.nodes,
     id_column: IdColumn = None,
     label_column: LabelColumn = None,
     feature_columns: FeatureColumns = None,
@@ -46,15 +62,18 @@ def score(
 ) -> None:
     """Score every node of GRAPH: higher = more out-of-distribution.
 
-    The table has one row a node: node_id, score, p_value, is_ood, predicted_class, class_probability.
+    The table has one row a node: node_id, score, p_value, is_ood, predicted_class, class_probability. Where GRAPH has
+    grown from the graph of the fit, p-values compare with calibration nodes as they score there now.
 
-    Example: degem score model my_graph/ --out scores.parquet --alpha 0.05
+    Example: degem score model march/ --new-since february/ --out scores.parquet --alpha 0.05
     """
     from degem import Detector
     from degem.cli.progress import progress_bar
     from degem.training import Progress
 
     check_table_path(out)
+    if online is not None and fdr is None:
+        raise ParameterError("--online STATE bounds a false discovery rate: say which with --fdr")
     prepare_machine(threads, device)
     detector = Detector.load(model, device=device)
     with progress_bar() as on_progress:
@@ -62,11 +81,36 @@ def score(
         columns = Columns(id_column, label_column, feature_columns, keep_columns)
         loaded = open_graph(graph, columns, features=detector.feature_names_)
         on_progress(Progress("score", 0, 1))
-        table = detector.score_table(loaded, alpha=alpha, fdr=fdr, by_degree=by_degree)
+        only = judged_ids(loaded, detector, model, columns, new_since, nodes)
+        table = detector.score_table(
+            loaded,
+            alpha=alpha,
+            fdr=None if online else fdr,
+            only=only,
+            by_degree=by_degree,
+            exchangeable=exchangeable.value,
+        )
+    if online is not None and fdr is not None:
+        stream = stream_at(online, fdr)
+        table["is_ood"] = stream.decide(table["p_value"].to_numpy())
     write_table(table, out)
+    if online is not None:
+        stream.save(online)  # after the table: a run that fails may be repeated
     flagged = int(table["is_ood"].sum())
     if as_json:
         print_json({"scores": str(out), "nodes": len(table), "flagged": flagged})
         return
     level = f"a false-alarm rate of {alpha:g}" if fdr is None else f"a false discovery rate of {fdr:g}"
     typer.echo(f"{flagged:,} of {len(table):,} nodes flagged at {level}: {out}")
+
+
+def stream_at(path: Path, fdr: float) -> OnlineFDR:
+    """The stream whose state is in a file, or a new one."""
+    from degem.calibration import OnlineFDR
+
+    if not path.exists():
+        return OnlineFDR(fdr)
+    stream = OnlineFDR.load(path)
+    if stream.fdr != fdr:
+        raise ParameterError(f"--online {path} was begun with --fdr {stream.fdr:g}: keep to it, or name another file")
+    return stream

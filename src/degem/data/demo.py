@@ -65,6 +65,26 @@ def heterophilic_graph(*, num_nodes: int = 1500, homophily: float = 0.1, seed: i
     return _with_left_out(features, edges, classes, num_known=5, seed=seed)
 
 
+def arriving(graph: Graph, *, share: float = 0.05, seed: int = 0) -> tuple[Graph, Graph]:
+    """A graph before and after an arrival: its test nodes and a few of its OOD nodes join.
+
+    Arguments:
+        graph: A graph of this module.
+        share: How many OOD nodes join, as a share of all nodes.
+        seed: Seed of the draw.
+
+    Example:
+        >>> before, after = arriving(digits_graph())
+        >>> before.num_nodes, after.num_nodes
+        (885, 1354)
+    """
+    is_ood, test = graph.columns["is_ood"], graph.masks["test"]
+    strange = np.random.default_rng(seed).permutation(np.flatnonzero(is_ood))[: round(share * graph.num_nodes)]
+    after = ~is_ood
+    after[strange] = True
+    return graph.subgraph(~is_ood & ~test), graph.subgraph(after)
+
+
 def _members(classes: NDArray[np.int64], wanted: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
     """A random node of each wanted class."""
     order = np.argsort(classes, kind="stable")

@@ -1,0 +1,77 @@
+"""``degem calibrate``: new calibration nodes for a model, without a fit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from degem.cli.common import (
+    AsJson,
+    Columns,
+    Device,
+    FeatureColumns,
+    GraphArgument,
+    IdColumn,
+    KeepColumns,
+    LabelColumn,
+    ModelArgument,
+    Threads,
+    ids_in,
+    open_graph,
+    prepare_machine,
+    print_json,
+)
+from degem.errors import ParameterError
+
+
+def calibrate(
+    model: ModelArgument,
+    graph: GraphArgument,
+    nodes: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Ids of nodes confirmed as in-distribution, one a line.",
+            show_default="labelled nodes that were not there at the fit",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="MODEL", help="Where the model goes.", show_default="in place of the old one")
+    ] = None,
+    id_column: IdColumn = None,
+    label_column: LabelColumn = None,
+    feature_columns: FeatureColumns = None,
+    keep_columns: KeepColumns = None,
+    device: Device = None,
+    threads: Threads = None,
+    as_json: AsJson = False,
+) -> None:
+    """Renew the calibration nodes of MODEL from nodes of GRAPH confirmed as in-distribution; nothing is fitted.
+
+    The nodes must not have been in the training graph: those that have arrived since are best.
+
+    Example: degem calibrate model march/ --nodes confirmed.txt
+    """
+    from degem import Detector
+
+    prepare_machine(threads, device)
+    detector = Detector.load(model, device=device)
+    columns = Columns(id_column, label_column, feature_columns, keep_columns)
+    loaded = open_graph(graph, columns, features=detector.feature_names_)
+    if nodes is not None:
+        wanted = ids_in(nodes)
+    else:
+        wanted = [str(name) for name in loaded.node_ids[loaded.labelled & detector.calibration_.new_in(loaded)]]
+        if not wanted:
+            raise ParameterError(
+                "no node of the graph is both labelled and new: name confirmed nodes with --nodes FILE"
+            )
+    before = len(detector.calibration_)
+    detector.calibrate(loaded, wanted)
+    detector.save(out or model)
+    if as_json:
+        print_json({"model": str(out or model), "calibration_nodes": len(wanted), "before": before})
+    else:
+        typer.echo(f"calibrated on {len(wanted):,} nodes, {before:,} before: {out or model}")
