@@ -9,8 +9,10 @@ import pytest
 
 from degem import Detector, Graph
 from degem.bench import arrival as protocol
+from degem.bench.arrival_page import arrival_page
 from degem.bench.ceiling import ceiling_row
 from degem.bench.formats import markdown
+from degem.bench.results import Results
 from degem.bench.specs import read_spec, tasks_of
 from degem.bench.store import COLUMNS, Row, Store
 from degem.bench.tables import grids
@@ -91,3 +93,14 @@ def test_the_ceiling_sees_what_it_was_shown(arrival: Arrival) -> None:
     row = ceiling_row(plain, "made", "feature", 0)
     assert row.auroc > 95
     assert row.method == "ceiling"
+
+
+def test_the_page_of_arrival_names_the_best_of_the_others() -> None:
+    rows = [
+        dataclasses.replace(ROW, method=method, auroc=auroc, parameters=parameters)
+        for method, auroc in (("degem", 90.0), ("msp", 91.0), ("energy", 80.0), ("iforest", 70.0))
+        for (task,) in [[t for t in tasks_of([read_spec("arrival")]) if t.variant.method == method][:1]]
+        for parameters in [task.parameters]
+    ]
+    results = Results(tuple(rows), ("arrival",), ((read_spec("arrival"), "arrival"),))
+    assert "| cora label | 90.0 | 4.0 | 61.5 | 91.0 msp | 70.0 iforest |  |" in arrival_page(results)

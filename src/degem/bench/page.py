@@ -26,7 +26,7 @@ sums (signed features stay as they are), for every method alike.
 - **arrival**: the case of a user: new ID nodes and a few OOD nodes, absent at fitting, join the graph, which is scored
   once. False alarms and found are the shares of both with p ≤ 0.05.
 - **strict**: one configuration for all data; within a fit, nothing about OOD or test nodes reaches training, stopping,
-  choosing or thresholds. [strict.md](strict.md) tells how the default configuration itself was chosen.
+  choosing or thresholds. [method.md](method.md) tells how the default configuration itself was chosen.
 - **oracle**: the paper's way: the step with the best test AUROC + test accuracy counts.
 
 The published figures are an oracle of one run each.

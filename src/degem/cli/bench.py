@@ -229,19 +229,22 @@ def docs(
     results: ResultsFolder,
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("docs/results.md"),
 ) -> None:
-    """Write the page of results: every table, and what reproduces, what does not, and why, all from the rows.
+    """Write the pages of results: every table, what reproduces, what does not, and why; and arrival.md beside it.
 
     Pictures that degem bench figure wrote into a folder "figures" beside the page are shown on it.
 
     Example: degem bench docs benchmarks/results/bench --out docs/results.md
     """
+    from degem.bench.arrival_page import arrival_page
     from degem.bench.page import results_page
     from degem.bench.results import tables_in
 
     out.parent.mkdir(parents=True, exist_ok=True)
     pictures = sorted(path.relative_to(out.parent).as_posix() for path in (out.parent / "figures").glob("*.png"))
-    out.write_text(results_page(tables_in(results), pictures), encoding="utf-8")
-    typer.echo(str(out))
+    found = tables_in(results)
+    out.write_text(results_page(found, pictures), encoding="utf-8")
+    (out.parent / "arrival.md").write_text(arrival_page(found), encoding="utf-8")
+    typer.echo(f"{out}, {out.parent / 'arrival.md'}")
 
 
 def _listed(text: str | None) -> list[str] | None:
