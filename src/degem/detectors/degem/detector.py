@@ -14,7 +14,6 @@ from torch.nn import functional as F
 
 from degem.detectors.base import Detector, Scored
 from degem.detectors.cost import Cost
-from degem.detectors.degem.combine import Tail
 from degem.detectors.degem.cost import fit_cost
 from degem.detectors.degem.encoder_training import EncoderSettings, EncoderTrainer, Pool, draw_pool
 from degem.detectors.degem.encoding import column_scales, encode_counts, encode_table, is_table
@@ -50,9 +49,10 @@ class DeGEM(Detector):
 
     A multi-hop encoder :math:`h = g(x, \mathcal{N}(x))` is trained by Deep Graph Infomax and cross-entropy, then the
     terms of the energy, of which one is the paper's: a head :math:`f(h)` by maximum likelihood with Langevin sampling
-    in latent space. The others are the factors of :math:`-\log p(x, \mathcal{N}, y)`: own features, whether they belong to
-    the neighbourhood, whether the neighbourhood is real, classes. Each becomes the logarithm of its tail probability
-    over in-distribution nodes, and they are added: see ``docs/method.md``. No OOD node is needed.
+    in latent space. Others are about own features, the neighbourhood (whether it is real, the degrees in it, what
+    classes say) and whether both belong together: the factors of :math:`-\log p(x, \mathcal{N})`. Each becomes the
+    logarithm of its tail probability over in-distribution nodes, and they are added: see ``docs/method.md``. No OOD
+    node is needed.
     Chen et al., *Decoupled Graph Energy-based Model for Node Out-of-Distribution Detection on Heterophilic Graphs*,
     ICLR 2025; the paper's own training is :class:`~degem.detectors.degem_published.DeGEMPublished`.
 
@@ -106,7 +106,10 @@ class DeGEM(Detector):
         history = self._learn(without(training, held_out), on_progress)
         with torch.no_grad():  # the nodes held out arrive, as new ones will
             energies, _ = self._energies(training.graph, on_progress)
-            self.model_.set_tail(Tail.of(energies[torch.from_numpy(held_out)]))
+            isolated = training.graph.degrees == 0
+            share = (isolated[training.nodes].sum() + 1) / (len(training.nodes) + 1)
+            at = torch.from_numpy(held_out)
+            self.model_.fit_combination(energies[at], torch.from_numpy(isolated).to(energies.device)[at], share)
         return history
 
     def _learn(self, training: TrainingSet, on_progress: OnProgress) -> History:
@@ -132,7 +135,7 @@ class DeGEM(Detector):
             model.homophily.fill_(self._homophily(graph, pool))
         history = self._train_encoder(inputs, pool, on_progress)
         inputs.close()
-        self._fit_terms(pool, training)
+        self._fit_terms(pool)
         return history
 
     def _train_encoder(self, inputs: HopInputs, pool: Pool, on_progress: OnProgress) -> History:
@@ -150,7 +153,7 @@ class DeGEM(Detector):
         self.model_.eval()
         return history
 
-    def _fit_terms(self, pool: Pool, training: TrainingSet) -> None:
+    def _fit_terms(self, pool: Pool) -> None:
         model, labels = self.model_, pool.labels[pool.train]
         generator = torch.Generator(self.device).manual_seed(self.seed)
         with torch.no_grad():
@@ -159,8 +162,6 @@ class DeGEM(Detector):
         rows = TrainingRows(latent, pool.train, labels, model.homophily.item(), generator)
         for term in model.energy_terms:
             term.fit(rows)
-        isolated = (training.graph.degrees[training.nodes] == 0).sum()
-        model.isolated_rarity.fill_(-np.log((isolated + 1) / (len(training.nodes) + 1)))
 
     def _fit_length_classifier(self, latent: Latent, labels: NDArray[np.int64]) -> None:
         """A logistic regression of the classes on lengths and degree, beside the classes' shares."""
@@ -268,7 +269,7 @@ class DeGEM(Detector):
         degree = torch.expm1(model.length_mean[0]).expand(len(hops[0])).clamp_min(1)
         seen = projected / degree.sqrt()[:, None]
         count = (hops[0] != 0).sum(dim=1).to(seen)
-        latent = model.encode(HopBatch.of(seen, hops[0].norm(dim=1), degree, count, torch.zeros_like(degree)))
+        latent = model.encode(HopBatch.of(seen, hops[0].norm(dim=1), degree, count, 1 / degree))
         return model.scores(model.energies(latent), torch.zeros_like(degree, dtype=torch.bool))
 
     def _hop_reference(self) -> list[Tensor]:

@@ -8,9 +8,9 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from degem.detectors.degem.combine import NUM_LEVELS, Tail, combine
+from degem.detectors.degem.combine import NUM_LEVELS, Combination, Tail, combine
 from degem.detectors.degem.energies import make_terms
-from degem.detectors.degem.energies.base import EnergyTerm
+from degem.detectors.degem.energies.base import EnergyTerm, Factor
 from degem.detectors.degem.energies.classes import ClassEnergy
 from degem.detectors.degem.energies.contrast import ContrastEnergy
 from degem.detectors.degem.energies.latent import HeadSettings
@@ -44,7 +44,8 @@ class DeGEMModel(nn.Module):
     homophily: Tensor
     quantiles: Tensor
     mean_excess: Tensor
-    isolated_rarity: Tensor
+    weights: Tensor
+    alone: Tensor
     hop_means: Tensor
 
     def __init__(
@@ -77,9 +78,10 @@ class DeGEMModel(nn.Module):
         self.register_buffer("length_mean", torch.zeros(lengths))
         self.register_buffer("length_std", torch.ones(lengths))
         self.register_buffer("homophily", torch.zeros(()))
-        self.register_buffer("quantiles", torch.zeros(count, NUM_LEVELS))
-        self.register_buffer("mean_excess", torch.ones(count))
-        self.register_buffer("isolated_rarity", torch.zeros(()))
+        self.register_buffer("quantiles", torch.zeros(count + 1, NUM_LEVELS))
+        self.register_buffer("mean_excess", torch.ones(count + 1))
+        self.register_buffer("weights", torch.ones(count))
+        self.register_buffer("alone", torch.zeros(()))
         self.register_buffer("hop_means", torch.zeros(hops[-1] + 1, max(num_classes, 1), num_features))
 
     @property
@@ -114,20 +116,36 @@ class DeGEMModel(nn.Module):
         """The energy of each term, of shape (n, terms)."""
         return torch.stack([term(latent) for term in self.energy_terms], dim=1)
 
+    @property
+    def factors(self) -> list[Factor]:
+        """What each term is about."""
+        return [term.factor for term in self.energy_terms]
+
     def scores(self, energies: Tensor, isolated: Tensor) -> Tensor:
         """The score of each node from its energies, and from whether it has no neighbours."""
-        needs = torch.tensor([term.needs_neighbours for term in self.energy_terms], device=energies.device)
-        return combine(energies, self.tail, needs, isolated, self.isolated_rarity)
+        return combine(energies, isolated, self.factors, self.combination)
 
     @property
     def tail(self) -> Tail:
         """How the energies of each term are distributed over in-distribution nodes."""
-        return Tail(self.quantiles, self.mean_excess)
+        return self.combination.tail
 
-    def set_tail(self, tail: Tail) -> None:
-        """Take the distribution of each term from in-distribution nodes that it was not fitted on."""
-        self.quantiles.copy_(tail.quantiles)
-        self.mean_excess.copy_(tail.mean_excess)
+    @property
+    def combination(self) -> Combination:
+        """How the terms make one energy."""
+        tail, neighbourhood = (
+            Tail(self.quantiles[rows], self.mean_excess[rows]) for rows in (slice(-1), slice(-1, None))
+        )
+        return Combination(tail, neighbourhood, self.weights, self.alone)
+
+    def fit_combination(self, energies: Tensor, isolated: Tensor, share_isolated: float) -> None:
+        """Learn how terms are distributed, and so combined, from in-distribution nodes that they were not fitted on."""
+        bounds = torch.tensor([term.weights for term in self.energy_terms], device=energies.device)
+        fitted = Combination.of(energies, isolated, self.factors, bounds, share_isolated)
+        self.quantiles.copy_(torch.cat([fitted.tail.quantiles, fitted.neighbourhood.quantiles]))
+        self.mean_excess.copy_(torch.cat([fitted.tail.mean_excess, fitted.neighbourhood.mean_excess]))
+        self.weights.copy_(fitted.weights)
+        self.alone.copy_(fitted.alone)
 
     def probabilities(self, latent: Latent) -> Tensor:
         """Class probabilities (n, C) of a model that has classes.

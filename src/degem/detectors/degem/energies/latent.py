@@ -50,6 +50,8 @@ class LatentEnergy(EnergyTerm):
     """
 
     name = "latent"
+    factor = "neighbourhood"
+    weights = (0.5, 0.5)
     mean: Tensor
 
     def __init__(self, latent_dim: int, num_components: int, settings: HeadSettings) -> None:

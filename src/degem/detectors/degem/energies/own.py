@@ -25,7 +25,8 @@ class TableEnergy(EnergyTerm):
     """
 
     name = "own"
-    needs_neighbours = False
+    factor = "own"
+    weights = (1.0, 3.0)  # a density of all that a node has, not of one trait
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -51,7 +52,7 @@ class CountsEnergy(EnergyTerm):
     """
 
     name = "own"
-    needs_neighbours = False
+    factor = "own"
     kernels: Tensor
     bandwidth: Tensor
 
