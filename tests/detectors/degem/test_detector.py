@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 import torch
-from degem.detectors.degem.detector import used_hops
 
 from degem import DeGEM, Graph
 from degem.detectors.degem import hop_inputs
+from degem.detectors.degem.detector import used_hops
+from degem.detectors.degem.hold_out import hold_out, without
+from degem.detectors.split import TrainingSet
 from degem.metrics import auroc_ood_positive
 
 
@@ -71,9 +73,7 @@ def test_a_rare_class_stays_when_training_nodes_are_sampled(
 
 def test_fewer_directions_than_classes_ask_for_are_enough(small_graph: Graph) -> None:
     wide = np.random.default_rng(0).random((small_graph.num_nodes, 40)).astype(np.float32)
-    detector = DeGEM(num_epochs=2, projection_dim=3).fit(
-        small_graph.replace(features=wide)
-    )
+    detector = DeGEM(num_epochs=2, projection_dim=3).fit(small_graph.replace(features=wide))
     assert detector.decision_function(small_graph.replace(features=wide)).shape == (small_graph.num_nodes,)
 
 
@@ -119,31 +119,31 @@ def test_a_node_without_neighbours_is_judged_by_its_own_features_and_by_how_rare
     edges = pairs[~alone[pairs].any(axis=1)]
     graph = Graph.from_arrays(features=small_graph.features, edges=edges, labels=small_graph.labels)
     some, none = (DeGEM(num_epochs=5).fit(known).model_ for known in (graph, small_graph))
-    assert some.isolated_rarity < none.isolated_rarity
+    assert some.alone < none.alone
     energies = torch.randn(6, len(some.energy_terms), generator=torch.Generator().manual_seed(0))
     around = energies.clone()
-    around[:, [term.needs_neighbours for term in some.energy_terms]] += 100.0
+    around[:, some.needs_neighbours] += 100.0
     isolated = torch.arange(6) < 3
     scores, moved = (some.scores(terms, isolated) for terms in (energies, around))
     np.testing.assert_array_equal(scores[:3], moved[:3])  # nothing about a neighbourhood counts
     assert (moved[3:] > scores[3:]).all()
-    some.isolated_rarity.fill_(50.0)
+    some.alone.fill_(50.0)
     assert (some.scores(energies, isolated)[:3] > scores[:3] + 30).all()
     np.testing.assert_array_equal(some.scores(energies, isolated)[3:], scores[3:])
 
 
 def test_tails_are_taken_from_nodes_that_the_fit_kept_to_itself(small_graph: Graph) -> None:
-    training = TrainingSet(small_graph, np.arange(5, 120), seed=3)
+    training = TrainingSet(small_graph, np.arange(5, 120), 3, None, 3)
     kept = hold_out(training)
     assert len(kept) == 30
     assert set(kept) <= set(training.nodes)
     rest = without(training, kept)
     assert rest.graph.num_nodes == 90
-    np.testing.assert_array_equal(rest.graph.node_ids[rest.nodes], np.setdiff1d(training.nodes, kept).astype(str))
+    np.testing.assert_array_equal(rest.graph.node_ids[rest.nodes], np.setdiff1d(training.nodes, kept))
 
 
 def test_one_node_of_each_class_is_never_held_out(small_graph: Graph) -> None:
     labels = np.where(np.arange(120) == 60, 3, small_graph.labels)
     for seed in range(20):
-        training = TrainingSet(small_graph.replace(labels=labels), np.arange(120), seed=seed)
+        training = TrainingSet(small_graph.replace(labels=labels), np.arange(120), 4, None, seed)
         assert 60 not in hold_out(training)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Self
 
 import torch
 from torch import Tensor
-
-from degem.detectors.degem.energies.base import Factor
 
 TAIL, NUM_LEVELS = 0.15, 64
 ONE_SIGMA = (0.16, 0.84)
@@ -93,70 +91,50 @@ class Combination:
 
     Arguments:
         tail: How the energies of each term are distributed.
-        neighbourhood: How the weighted sum of the tails of the neighbourhood's terms is, of one row.
         weights: The weight of each term, of shape (terms,).
-        alone: What stands for everything that needs neighbours where there are none, a number.
+        alone: What stands for the terms that need neighbours where there are none, a number.
     """
 
     tail: Tail
-    neighbourhood: Tail
     weights: Tensor
     alone: Tensor
 
     @classmethod
-    def of(
-        cls, energies: Tensor, isolated: Tensor, factors: Sequence[Factor], bounds: Tensor, share_isolated: float
-    ) -> Combination:
+    def of(cls, energies: Tensor, isolated: Tensor, needs: Tensor, bounds: Tensor, share_isolated: float) -> Self:
         """Fit on in-distribution nodes that nothing else was fitted on.
 
         Arguments:
             energies: The energies of each term, of shape (n, terms).
             isolated: Which of the nodes have no neighbours.
-            factors: The factor of each term.
+            needs: Which terms need neighbours.
             bounds: The least and the largest weight of each term, of shape (terms, 2).
             share_isolated: The share of isolated nodes among in-distribution nodes, above 0.
         """
         connected = energies if isolated.all() else energies[~isolated]
-        own = torch.tensor([factor == "own" for factor in factors], device=energies.device)
         everywhere, around = Tail.of(energies), Tail.of(connected)
         tail = Tail(
-            torch.where(own[:, None], everywhere.quantiles, around.quantiles),
-            torch.where(own, everywhere.mean_excess, around.mean_excess),
+            torch.where(needs[:, None], around.quantiles, everywhere.quantiles),
+            torch.where(needs, around.mean_excess, everywhere.mean_excess),
         )
         low, high = torch.quantile(connected, torch.tensor(ONE_SIGMA).to(energies), dim=0)
         weights = torch.minimum(torch.maximum((high - low) / 2, bounds[:, 0]), bounds[:, 1])
-        tails = weights * log_tails(connected, tail)
-        neighbourhood = Tail.of(tails[:, _places(factors, "neighbourhood")].sum(dim=1, keepdim=True))
-        fitted = cls(tail, neighbourhood, weights, torch.zeros(()))
-        alone = Tail.of(fitted.around(tails, factors)[:, None]).at(-math.log(share_isolated))
-        return replace(fitted, alone=alone[0])
-
-    def around(self, tails: Tensor, factors: Sequence[Factor]) -> Tensor:
-        """The energy of neighbourhood and tie, from weighted tails."""
-        neighbourhood = tails[:, _places(factors, "neighbourhood")].sum(dim=1, keepdim=True)
-        return log_tails(neighbourhood, self.neighbourhood)[:, 0] + tails[:, _places(factors, "tie")].sum(dim=1)
+        sums = log_tails(connected, tail) @ (weights * needs)
+        return cls(tail, weights, Tail.of(sums[:, None]).at(-math.log(share_isolated))[0])
 
 
-def combine(energies: Tensor, isolated: Tensor, factors: Sequence[Factor], fitted: Combination) -> Tensor:
-    r"""One energy a node, of three factors: own features, neighbourhood, and the tie of both.
+def combine(energies: Tensor, isolated: Tensor, needs: Tensor, fitted: Combination) -> Tensor:
+    r"""One energy a node, :math:`\sum_k -w_k \log P(E_k' \ge E_k)`: Fisher's sum (1932), weighted.
 
-    .. math:: E = \sum_{k \in \text{own, tie}} w_k \ell_k + \ell\Big(\sum_{k \in \text{nb}} w_k \ell_k\Big),
-        \qquad \ell_k = -\log P(E_k' \ge E_k)
-
-    Fisher's sum (1932). Terms of the neighbourhood are several looks at one thing, so their sum becomes a tail
-    probability again before it is added. An isolated node is, but for its own features, as strange as such nodes are
-    rare: the quantile of :math:`1 -` their share, of what nodes with neighbours have, stands for the other factors.
+    An isolated node is, but for its own features, as strange as such nodes are rare: the quantile of :math:`1 -` their
+    share, of what nodes with neighbours have as the sum of their other terms, stands for those.
 
     Arguments:
         energies: The energies of each term, of shape (n, terms).
         isolated: Which nodes have no neighbours.
-        factors: The factor of each term.
+        needs: Which terms need neighbours.
         fitted: How the terms are combined.
     """
     tails = fitted.weights.to(energies) * log_tails(energies, fitted.tail)
-    around = torch.where(isolated, fitted.alone.to(energies), fitted.around(tails, factors))
-    return tails[:, _places(factors, "own")].sum(dim=1) + around
-
-
-def _places(factors: Sequence[Factor], factor: Factor) -> list[int]:
-    return [place for place, its in enumerate(factors) if its == factor]
+    neighbours = needs.to(tails)
+    around = torch.where(isolated, fitted.alone.to(energies), tails @ neighbours)
+    return tails @ (1 - neighbours) + around

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from degem.detectors.degem.combine import NUM_LEVELS, Combination, Tail, combine
 from degem.detectors.degem.energies import make_terms
-from degem.detectors.degem.energies.base import EnergyTerm, Factor
+from degem.detectors.degem.energies.base import EnergyTerm
 from degem.detectors.degem.energies.classes import ClassEnergy
 from degem.detectors.degem.energies.contrast import ContrastEnergy
 from degem.detectors.degem.energies.latent import HeadSettings
@@ -78,8 +78,8 @@ class DeGEMModel(nn.Module):
         self.register_buffer("length_mean", torch.zeros(lengths))
         self.register_buffer("length_std", torch.ones(lengths))
         self.register_buffer("homophily", torch.zeros(()))
-        self.register_buffer("quantiles", torch.zeros(count + 1, NUM_LEVELS))
-        self.register_buffer("mean_excess", torch.ones(count + 1))
+        self.register_buffer("quantiles", torch.zeros(count, NUM_LEVELS))
+        self.register_buffer("mean_excess", torch.ones(count))
         self.register_buffer("weights", torch.ones(count))
         self.register_buffer("alone", torch.zeros(()))
         self.register_buffer("hop_means", torch.zeros(hops[-1] + 1, max(num_classes, 1), num_features))
@@ -117,33 +117,30 @@ class DeGEMModel(nn.Module):
         return torch.stack([term(latent) for term in self.energy_terms], dim=1)
 
     @property
-    def factors(self) -> list[Factor]:
-        """What each term is about."""
-        return [term.factor for term in self.energy_terms]
+    def needs_neighbours(self) -> Tensor:
+        """Which terms say nothing about isolated nodes."""
+        return torch.tensor([term.needs_neighbours for term in self.energy_terms], device=self.weights.device)
 
     def scores(self, energies: Tensor, isolated: Tensor) -> Tensor:
         """The score of each node from its energies, and from whether it has no neighbours."""
-        return combine(energies, isolated, self.factors, self.combination)
+        return combine(energies, isolated, self.needs_neighbours, self.combination)
 
     @property
     def tail(self) -> Tail:
         """How the energies of each term are distributed over in-distribution nodes."""
-        return self.combination.tail
+        return Tail(self.quantiles, self.mean_excess)
 
     @property
     def combination(self) -> Combination:
         """How the terms make one energy."""
-        tail, neighbourhood = (
-            Tail(self.quantiles[rows], self.mean_excess[rows]) for rows in (slice(-1), slice(-1, None))
-        )
-        return Combination(tail, neighbourhood, self.weights, self.alone)
+        return Combination(self.tail, self.weights, self.alone)
 
     def fit_combination(self, energies: Tensor, isolated: Tensor, share_isolated: float) -> None:
         """Learn how terms are distributed, and so combined, from in-distribution nodes that they were not fitted on."""
         bounds = torch.tensor([term.weights for term in self.energy_terms], device=energies.device)
-        fitted = Combination.of(energies, isolated, self.factors, bounds, share_isolated)
-        self.quantiles.copy_(torch.cat([fitted.tail.quantiles, fitted.neighbourhood.quantiles]))
-        self.mean_excess.copy_(torch.cat([fitted.tail.mean_excess, fitted.neighbourhood.mean_excess]))
+        fitted = Combination.of(energies, isolated, self.needs_neighbours, bounds, share_isolated)
+        self.quantiles.copy_(fitted.tail.quantiles)
+        self.mean_excess.copy_(fitted.tail.mean_excess)
         self.weights.copy_(fitted.weights)
         self.alone.copy_(fitted.alone)
 

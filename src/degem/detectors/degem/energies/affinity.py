@@ -37,7 +37,6 @@ class AffinityEnergy(EnergyTerm):
     """
 
     name = "affinity"
-    factor = "tie"
     weights = (0.0, 1.0)  # where it tells nothing apart, every pair gets the same energy
     own_mean: Tensor
     context_mean: Tensor

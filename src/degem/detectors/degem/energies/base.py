@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from degem.detectors.degem.hop_batch import Latent
-
-Factor = Literal["own", "neighbourhood", "tie"]
 
 
 @dataclass(frozen=True)
@@ -48,16 +46,16 @@ class TrainingRows:
 class EnergyTerm(nn.Module, ABC):
     """One factor of the energy. To add one, write a file with a subclass and name it in ``energies/__init__.py``.
 
-    Its name is where it stands in ``ScoreResult.terms``; its factor is what it is about, see
-    :mod:`degem.detectors.degem.combine`: a node's own features, its neighbourhood, or the tie of both. It counts by how
-    far its energies spread over in-distribution nodes, in nats, within the bounds ``weights``. A term that is
-    ``smoothed`` is averaged over neighbours as far as the training labels are homophilic.
+    Its name is where it stands in ``ScoreResult.terms``. A term that ``needs_neighbours`` says nothing about isolated
+    nodes; one that is ``smoothed`` is averaged over neighbours as far as the training labels are homophilic. A term
+    counts by how far its energies spread over in-distribution nodes, in nats, within the bounds ``weights``; one of
+    several looks at the neighbourhood counts half.
     """
 
     name: ClassVar[str]
     smoothed: ClassVar[bool] = False
-    factor: ClassVar[Factor]
-    weights: ClassVar[tuple[float, float]] = (1.0, 1.0)
+    needs_neighbours: ClassVar[bool] = True
+    weights: ClassVar[tuple[float, float]] = (0.5, 0.5)
 
     @abstractmethod
     def fit(self, rows: TrainingRows) -> None:

@@ -22,8 +22,6 @@ class ClassEnergy(EnergyTerm):
     """
 
     name = "classes"
-    factor = "neighbourhood"
-    weights = (0.0, 1.0)  # where classes are not told apart, neither are nodes
     smoothed = True
 
     def __init__(self, width: int, num_classes: int) -> None:

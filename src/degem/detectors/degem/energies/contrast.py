@@ -20,8 +20,6 @@ class ContrastEnergy(EnergyTerm):
     """
 
     name = "contrast"
-    factor = "neighbourhood"
-    weights = (0.5, 0.5)  # it and the latent energy look at the same latent
     direction: Tensor
 
     def __init__(self, latent_dim: int) -> None:

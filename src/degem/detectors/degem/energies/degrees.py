@@ -20,7 +20,6 @@ class DegreesEnergy(EnergyTerm):
     """
 
     name = "degrees"
-    factor = "neighbourhood"
 
     def fit(self, rows: TrainingRows) -> None:
         """Nothing is learnt."""

@@ -50,8 +50,6 @@ class LatentEnergy(EnergyTerm):
     """
 
     name = "latent"
-    factor = "neighbourhood"
-    weights = (0.5, 0.5)
     mean: Tensor
 
     def __init__(self, latent_dim: int, num_components: int, settings: HeadSettings) -> None:

@@ -25,7 +25,7 @@ class TableEnergy(EnergyTerm):
     """
 
     name = "own"
-    factor = "own"
+    needs_neighbours = False
     weights = (1.0, 3.0)  # a density of all that a node has, not of one trait
 
     def __init__(self, width: int) -> None:
@@ -52,7 +52,8 @@ class CountsEnergy(EnergyTerm):
     """
 
     name = "own"
-    factor = "own"
+    needs_neighbours = False
+    weights = (1.0, 1.0)
     kernels: Tensor
     bandwidth: Tensor
 
