@@ -115,13 +115,13 @@ class Decisions:
         rows = rows_named(graph, nodes)
         before: Calibration | None = getattr(self, "calibration_", None)
         if before is not None:
-            learnt = ~before.new_in(graph)[rows] & ~np.isin(graph.node_ids[rows].astype(str), before.node_ids)
+            learnt = ~before.new_in(graph)[rows] & ~before.holds(graph.node_ids[rows])
             if learnt.any():
                 first = str(graph.node_ids[rows[learnt.argmax()]])[:80]
                 raise GraphError(
                     f"{learnt.sum():,} of the {len(rows):,} nodes were in the training graph, {first!r} first: "
                     "calibrate on nodes that have arrived since, or on former calibration nodes"
                 )
-        scores, known = np.asarray(self.score(graph).scores), None if before is None else before.known
-        self.calibration_ = Calibration.of(graph, rows, scores, keep=keep, known=known)
+        scores, known = np.asarray(self.score(graph).scores), None if before is None else before.present
+        self.calibration_ = Calibration.of(graph, rows, scores, keep=keep, present=known)
         return self

@@ -209,7 +209,6 @@ class Detector(Decisions, ABC):
                 "class_names": self.class_names_,
                 "num_training_nodes": self.num_training_nodes_,
                 "history": self.history_,
-                "calibration": None if calibration is None else calibration.names(),
             },
         )
 
@@ -233,8 +232,8 @@ class Detector(Decisions, ABC):
         detector.class_names_ = _tuple(metadata["class_names"])
         detector.num_training_nodes_ = metadata["num_training_nodes"]
         detector.history_ = metadata["history"]
-        if metadata["calibration"] is not None:
-            detector.calibration_ = Calibration.restored(_part(state, "calibration."), metadata["calibration"])
+        if "calibration.scores" in state:
+            detector.calibration_ = Calibration.restored(_part(state, "calibration."))
         detector._restore(_part(state, "model."))
         return detector
 

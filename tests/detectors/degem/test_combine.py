@@ -5,9 +5,15 @@ import math
 import pytest
 import torch
 
-from degem.detectors.degem.combine import TAIL, Tail, combine, log_tails
+from degem.detectors.degem.combine import TAIL, Combination, Tail, combine, log_tails
 
 NEEDS = torch.tensor([False, True, True])
+BOUNDS = torch.tensor([[1.0, 3.0], [0.0, 1.0], [0.5, 0.5]])
+ISOLATED, CONNECTED = (torch.full((50,), alone) for alone in (True, False))
+
+
+def fitted(energies: torch.Tensor, share_isolated: float = 0.01) -> Combination:
+    return Combination.of(energies, torch.zeros(len(energies), dtype=torch.bool), NEEDS, BOUNDS, share_isolated)
 
 
 def known(count: int = 2000) -> torch.Tensor:
@@ -35,11 +41,10 @@ def test_a_tail_probability_is_the_share_of_known_nodes_above() -> None:
 
 
 def test_higher_energy_is_a_higher_score_in_every_term() -> None:
-    tail = Tail.of(known())
     for term in range(3):
         energies = torch.zeros(50, 3)
         energies[:, term] = torch.linspace(-2.5, 30.0, 50)
-        assert (combine(energies, tail, NEEDS, torch.zeros(50, dtype=torch.bool), torch.zeros(())).diff() > 0).all()
+        assert (combine(energies, CONNECTED, NEEDS, fitted(known())).diff() > 0).all()
 
 
 def test_equal_energies_are_no_evidence() -> None:
@@ -68,10 +73,35 @@ def test_gradients_reach_the_energies() -> None:
     assert (energies.grad > 0).all()
 
 
-@pytest.mark.parametrize(("rarity", "counted"), [(0.5, 2.0), (6.0, 6.0)])
-def test_of_isolated_nodes_their_rarity_counts_and_at_least_what_usual_neighbours_would(
-    rarity: float, counted: float
-) -> None:
-    energies, tail = known(10), Tail.of(known())
-    scores = combine(energies, tail, NEEDS, torch.ones(10, dtype=torch.bool), torch.tensor(rarity))
-    torch.testing.assert_close(scores, log_tails(energies, tail)[:, 0] + counted)
+@pytest.mark.parametrize("share", [0.5, 0.2, 0.01])
+def test_an_isolated_node_is_as_strange_as_such_nodes_are_rare(share: float) -> None:
+    known_around, unknown_own = known(), torch.full((2000, 1), -9.0)  # own features that say nothing
+    energies = torch.cat([unknown_own, known_around[:, 1:]], dim=1)
+    combination = fitted(known(), share)
+    around = combine(energies, torch.zeros(2000, dtype=torch.bool), NEEDS, combination)
+    alone = combine(energies[:50], ISOLATED, NEEDS, combination)
+    assert (around > alone[0]).float().mean().item() == pytest.approx(share, rel=0.5, abs=0.01)
+
+
+def test_of_an_isolated_node_only_its_own_features_are_looked_at() -> None:
+    energies, combination = known(50), fitted(known())
+    moved = energies + torch.tensor([0.0, 50.0, 50.0])
+    torch.testing.assert_close(
+        combine(energies, ISOLATED, NEEDS, combination), combine(moved, ISOLATED, NEEDS, combination)
+    )
+    assert (combine(moved, CONNECTED, NEEDS, combination) > combine(energies, CONNECTED, NEEDS, combination)).all()
+
+
+def test_isolated_nodes_do_not_shape_the_tails_of_terms_that_need_neighbours() -> None:
+    energies, isolated = known(), torch.arange(2000) < 500
+    energies[:500] += 100.0
+    with_them = Combination.of(energies, isolated, NEEDS, BOUNDS, 0.25)
+    without = Combination.of(energies[500:], isolated[500:], NEEDS, BOUNDS, 0.25)
+    torch.testing.assert_close(with_them.tail.quantiles[1:], without.tail.quantiles[1:])
+    assert with_them.tail.quantiles[0, -1] > 50
+
+
+def test_a_term_counts_by_how_far_it_spreads_within_bounds() -> None:
+    spread = known() * torch.tensor([2.0, 0.1, 7.0])
+    torch.testing.assert_close(fitted(spread).weights, torch.tensor([2.0, 0.1, 0.5]), rtol=0.1, atol=0)
+    torch.testing.assert_close(fitted(100 * spread).weights, BOUNDS[:, 1])

@@ -110,15 +110,15 @@ def test_a_node_without_neighbours_is_judged_by_its_own_features_and_by_how_rare
     edges = pairs[~alone[pairs].any(axis=1)]
     graph = Graph.from_arrays(features=small_graph.features, edges=edges, labels=small_graph.labels)
     some, none = (DeGEM(num_epochs=5).fit(known).model_ for known in (graph, small_graph))
-    assert some.isolated_rarity < none.isolated_rarity
+    assert some.alone < none.alone
     energies = torch.randn(6, len(some.energy_terms), generator=torch.Generator().manual_seed(0))
     around = energies.clone()
-    around[:, [term.needs_neighbours for term in some.energy_terms]] += 100.0
+    around[:, some.needs_neighbours] += 100.0
     isolated = torch.arange(6) < 3
     scores, moved = (some.scores(terms, isolated) for terms in (energies, around))
     np.testing.assert_array_equal(scores[:3], moved[:3])  # nothing about a neighbourhood counts
     assert (moved[3:] > scores[3:]).all()
-    some.isolated_rarity.fill_(50.0)
+    some.alone.fill_(50.0)
     assert (some.scores(energies, isolated)[:3] > scores[:3] + 30).all()
     np.testing.assert_array_equal(some.scores(energies, isolated)[3:], scores[3:])
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Self
 
 import torch
 from torch import Tensor
 
 TAIL, NUM_LEVELS = 0.15, 64
+ONE_SIGMA = (0.16, 0.84)
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,19 @@ class Tail:
         excess = over.sum(dim=0) / (over > 0).sum(dim=0).clamp_min(1)
         spread = (quantiles[-1] - quantiles[0]) / math.log(1 / TAIL)
         return cls(quantiles.T.contiguous(), torch.maximum(excess, 0.1 * spread).clamp_min(1e-6))
+
+    def at(self, height: float) -> Tensor:
+        """The energies whose tail probability is :math:`e^{-height}`, of shape (terms,).
+
+        Example:
+            >>> tail = Tail.of(torch.arange(101.0)[:, None])
+            >>> tail.at(-math.log(0.5)).round().item(), round(tail.at(-math.log(TAIL) + 1).item(), 2)
+            (50.0, 93.0)
+        """
+        place = (1 - math.exp(-height)) / (1 - TAIL) * (NUM_LEVELS - 1)
+        low = min(int(place), NUM_LEVELS - 2)
+        body = torch.lerp(self.quantiles[:, low], self.quantiles[:, low + 1], min(place - low, 1.0))
+        return body + max(height + math.log(TAIL), 0.0) * self.mean_excess
 
 
 def levels() -> Tensor:
@@ -70,19 +86,67 @@ def log_tails(energies: Tensor, tail: Tail) -> Tensor:
     return (body + beyond).T
 
 
-def combine(energies: Tensor, tail: Tail, needs_neighbours: Tensor, isolated: Tensor, rarity: Tensor) -> Tensor:
-    r"""One energy a node, :math:`\sum_k -\log P(E_k' \ge E_k)`: Fisher's sum (1932), nothing weighed.
+@dataclass(frozen=True)
+class Combination:
+    """How the terms make one energy.
 
-    Of isolated nodes the terms that need neighbours say nothing; how rare such nodes are stands for them.
+    Arguments:
+        tail: How the energies of each term are distributed.
+        weights: The weight of each term, of shape (terms,).
+        alone: What stands for the terms that need neighbours where there are none, a number.
+    """
+
+    tail: Tail
+    weights: Tensor
+    alone: Tensor
+
+    @classmethod
+    def of(
+        cls,
+        energies: Tensor,
+        isolated: Tensor,
+        needs: Tensor,
+        weigh: Callable[[Tensor], Tensor],
+        share_isolated: float,
+    ) -> Self:
+        """Fit on in-distribution nodes that nothing else was fitted on.
+
+        Arguments:
+            energies: The energies of each term, of shape (n, terms).
+            isolated: Which of the nodes have no neighbours.
+            needs: Which terms need neighbours.
+            weigh: Gives the weights of the terms, by how far the energies of each spread.
+            share_isolated: The share of isolated nodes among in-distribution nodes, above 0.
+        """
+        connected = energies if isolated.all() else energies[~isolated]
+        everywhere, around = Tail.of(energies), Tail.of(connected)
+        tail = Tail(
+            torch.where(needs[:, None], around.quantiles, everywhere.quantiles),
+            torch.where(needs, around.mean_excess, everywhere.mean_excess),
+        )
+        low, high = torch.quantile(connected, torch.tensor(ONE_SIGMA).to(energies), dim=0)
+        weights = weigh((high - low) / 2).to(energies)
+        sums = log_tails(connected, tail) @ (weights * needs)
+        return cls(tail, weights, Tail.of(sums[:, None]).at(-math.log(share_isolated))[0])
+
+    def parts(self, energies: Tensor) -> Tensor:
+        """What each term adds to the score of a node that has neighbours, of shape (n, terms)."""
+        return self.weights.to(energies) * log_tails(energies, self.tail)
+
+
+def combine(energies: Tensor, isolated: Tensor, needs: Tensor, fitted: Combination) -> Tensor:
+    r"""One energy a node, :math:`\sum_k -w_k \log P(E_k' \ge E_k)`: Fisher's sum (1932), weighted.
+
+    An isolated node is, but for its own features, as strange as such nodes are rare: the quantile of :math:`1 -` their
+    share, of what nodes with neighbours have as the sum of their other terms, stands for those.
 
     Arguments:
         energies: The energies of each term, of shape (n, terms).
-        tail: How they are distributed.
-        needs_neighbours: Which terms need neighbours.
-        isolated: Which nodes have none.
-        rarity: Minus the log-share of isolated nodes among training nodes.
+        isolated: Which nodes have no neighbours.
+        needs: Which terms need neighbours.
+        fitted: How the terms are combined.
     """
-    tails = log_tails(energies, tail)
-    neighbours = needs_neighbours.to(tails)
-    without = tails @ (1 - neighbours) + torch.maximum(rarity.to(tails), neighbours.sum())
-    return torch.where(isolated, without, tails.sum(dim=1))
+    tails = fitted.parts(energies)
+    neighbours = needs.to(tails)
+    around = torch.where(isolated, fitted.alone.to(energies), tails @ neighbours)
+    return tails @ (1 - neighbours) + around

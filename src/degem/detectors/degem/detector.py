@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
+from degem.calibration.known import KnownNodes
 from degem.detectors.base import Detector, ScoreResult
 from degem.detectors.cost import Cost
-from degem.detectors.degem.combine import Tail
+from degem.detectors.degem.combine import Combination, combine
 from degem.detectors.degem.cost import fit_cost
 from degem.detectors.degem.encoder_training import EncoderSettings, EncoderTrainer, Pool, draw_pool
 from degem.detectors.degem.encoding import column_scales, encode_counts, encode_table, is_table
@@ -50,9 +51,9 @@ class DeGEM(Detector):
 
     A multi-hop encoder :math:`h = g(x, \mathcal{N}(x))` is trained by Deep Graph Infomax and cross-entropy, then the
     terms of the energy, of which one is the paper's: a head :math:`f(h)` by maximum likelihood with Langevin sampling
-    in latent space. The others are the factors of :math:`-\log p(x, \mathcal{N}, y)`: own features, whether they belong
-    to the neighbourhood, whether the neighbourhood is real, classes. Each becomes the logarithm of its tail probability
-    over in-distribution nodes, and they are added: see ``docs/method.md``. No OOD node is needed.
+    in latent space. Others are about own features, the neighbourhood (whether it is real, the degrees in it), whether
+    both belong together, and classes: the factors of :math:`-\log p(x, \mathcal{N}, y)`. Each becomes the logarithm of
+    its tail probability over in-distribution nodes, and they are added: see ``docs/method.md``. No OOD node is needed.
     Chen et al., *Decoupled Graph Energy-based Model for Node Out-of-Distribution Detection on Heterophilic Graphs*,
     ICLR 2025; the paper's own training is :class:`~degem.detectors.degem_published.DeGEMPublished`.
 
@@ -102,12 +103,30 @@ class DeGEM(Detector):
     # -- fitting -----------------------------------------------------------------------------------------------
 
     def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
-        held_out = hold_out(training)
+        graph, held_out = training.graph, hold_out(training)
         history = self._learn(training.without(held_out), on_progress)
+        isolated = graph.degrees == 0
+        self.model_.isolated_share.fill_((isolated[training.nodes].sum() + 1) / (len(training.nodes) + 1))
         with torch.no_grad():  # the nodes held out arrive, as new ones will
-            energies, _ = self._energies(training.graph, on_progress)
-            self.model_.set_tail(Tail.of(energies[torch.from_numpy(held_out)]))
+            energies, _ = self._energies(graph, on_progress)
+            self.model_.keep(self.model_.combination_of(*self._of(held_out, energies, isolated)))
+        self.held_out_ = KnownNodes.of(graph, held_out)
         return history
+
+    def _combination(self, graph: Graph, energies: Tensor) -> Combination:
+        """How terms are combined: by how they are distributed over held-out nodes in this graph, if it holds them.
+
+        Growth moves energies, so a scale that was taken before it is no longer one.
+        """
+        rows = self.held_out_.rows_in(graph)
+        if rows is None:
+            return self.model_.combination
+        return self.model_.combination_of(*self._of(rows, energies, graph.degrees == 0))
+
+    @staticmethod
+    def _of(rows: NDArray[np.int64], energies: Tensor, isolated: NDArray[np.bool_]) -> tuple[Tensor, Tensor]:
+        at = torch.from_numpy(rows).to(energies.device)
+        return energies[at], torch.from_numpy(isolated[rows]).to(energies.device)
 
     def _learn(self, training: TrainingSet, on_progress: OnProgress) -> History:
         """Scale and project features, train the encoder, fit the terms."""
@@ -132,7 +151,7 @@ class DeGEM(Detector):
             model.homophily.fill_(self._homophily(graph, pool))
         history = self._train_encoder(inputs, pool, on_progress)
         inputs.close()
-        self._fit_terms(pool, training)
+        self._fit_terms(pool)
         return history
 
     def _train_encoder(self, inputs: HopInputs, pool: Pool, on_progress: OnProgress) -> History:
@@ -150,7 +169,7 @@ class DeGEM(Detector):
         self.model_.eval()
         return history
 
-    def _fit_terms(self, pool: Pool, training: TrainingSet) -> None:
+    def _fit_terms(self, pool: Pool) -> None:
         model, labels = self.model_, pool.labels[pool.train]
         generator = torch.Generator(self.device).manual_seed(self.seed)
         with torch.no_grad():
@@ -159,8 +178,6 @@ class DeGEM(Detector):
         rows = TrainingRows(latent, pool.train, labels, model.homophily.item(), generator)
         for term in model.energy_terms:
             term.fit(rows)
-        isolated = (training.graph.degrees[training.nodes] == 0).sum()
-        model.isolated_rarity.fill_(-np.log((isolated + 1) / (len(training.nodes) + 1)))
 
     def _fit_length_classifier(self, latent: Latent, labels: NDArray[np.int64]) -> None:
         """A logistic regression of the classes on lengths and degree, beside the classes' shares."""
@@ -199,10 +216,12 @@ class DeGEM(Detector):
     def _score(self, graph: Graph) -> ScoreResult:
         energies, classes = self._energies(graph)
         isolated = torch.from_numpy(graph.degrees == 0).to(self.device)
-        scores = self.model_.scores(energies, isolated).cpu().numpy()
-        if classes is None:
-            return ScoreResult(scores)
-        return ScoreResult(scores, self._over_neighbours(classes, graph, *CLASS_SMOOTHING).cpu().numpy())
+        combination = self._combination(graph, energies)
+        scores = combine(energies, isolated, self.model_.needs_neighbours, combination).cpu().numpy()
+        columns = combination.parts(energies).T.cpu().numpy()
+        terms = {term.name: column for term, column in zip(self.model_.energy_terms, columns, strict=True)}
+        chances = None if classes is None else self._over_neighbours(classes, graph, *CLASS_SMOOTHING).cpu().numpy()
+        return ScoreResult(scores, chances, terms)
 
     def _energies(self, graph: Graph, on_progress: OnProgress = silent) -> tuple[Tensor, Tensor | None]:
         """The energies of every term, smoothed where a term is, and class probabilities if there are classes."""
@@ -266,8 +285,9 @@ class DeGEM(Detector):
         degree = torch.expm1(model.length_mean[0]).expand(len(hops[0])).clamp_min(1)
         seen = projected / degree.sqrt()[:, None]
         count = (hops[0] != 0).sum(dim=1).to(seen)
-        latent = model.encode(HopBatch.of(seen, hops[0].norm(dim=1), degree, count, torch.zeros_like(degree)))
-        return model.scores(model.energies(latent), torch.zeros_like(degree, dtype=torch.bool))
+        latent = model.encode(HopBatch.of(seen, hops[0].norm(dim=1), degree, count, 1 / degree))
+        alone = torch.zeros_like(degree, dtype=torch.bool)
+        return combine(model.energies(latent), alone, model.needs_neighbours, model.combination)
 
     def hop_reference(self) -> list[Tensor]:
         """Mean hop features of each class."""
@@ -276,10 +296,13 @@ class DeGEM(Detector):
     # -- saving ------------------------------------------------------------------------------------------------
 
     def _state(self) -> dict[str, Tensor]:
-        return {**self.model_.state_dict(), "is_table": torch.tensor(self.is_table_)}
+        held_out = {f"held_out.{name}": tensor for name, tensor in self.held_out_.state().items()}
+        return {**self.model_.state_dict(), **held_out, "is_table": torch.tensor(self.is_table_)}
 
     def _restore(self, state: dict[str, Tensor]) -> None:
         self.is_table_ = bool(state.pop("is_table"))
+        names = [name for name in state if name.startswith("held_out.")]
+        self.held_out_ = KnownNodes.restored({name.removeprefix("held_out."): state.pop(name) for name in names})
         self.model_ = self._new_model()
         self.model_.load_state_dict(state)
         self.model_.eval()

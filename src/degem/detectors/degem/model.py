@@ -8,7 +8,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
-from degem.detectors.degem.combine import NUM_LEVELS, Tail, combine
+from degem.detectors.degem.combine import NUM_LEVELS, Combination, Tail
 from degem.detectors.degem.energies import make_terms
 from degem.detectors.degem.energies.base import EnergyTerm
 from degem.detectors.degem.energies.classes import ClassEnergy
@@ -44,7 +44,9 @@ class DeGEMModel(nn.Module):
     homophily: Tensor
     quantiles: Tensor
     mean_excess: Tensor
-    isolated_rarity: Tensor
+    weights: Tensor
+    alone: Tensor
+    isolated_share: Tensor
     hop_means: Tensor
 
     def __init__(
@@ -79,7 +81,9 @@ class DeGEMModel(nn.Module):
         self.register_buffer("homophily", torch.zeros(()))
         self.register_buffer("quantiles", torch.zeros(count, NUM_LEVELS))
         self.register_buffer("mean_excess", torch.ones(count))
-        self.register_buffer("isolated_rarity", torch.zeros(()))
+        self.register_buffer("weights", torch.ones(count))
+        self.register_buffer("alone", torch.zeros(()))
+        self.register_buffer("isolated_share", torch.ones(()))
         self.register_buffer("hop_means", torch.zeros(hops[-1] + 1, max(num_classes, 1), num_features))
 
     @property
@@ -114,20 +118,37 @@ class DeGEMModel(nn.Module):
         """The energy of each term, of shape (n, terms)."""
         return torch.stack([term(latent) for term in self.energy_terms], dim=1)
 
-    def scores(self, energies: Tensor, isolated: Tensor) -> Tensor:
-        """The score of each node from its energies, and from whether it has no neighbours."""
-        needs = torch.tensor([term.needs_neighbours for term in self.energy_terms], device=energies.device)
-        return combine(energies, self.tail, needs, isolated, self.isolated_rarity)
+    @property
+    def needs_neighbours(self) -> Tensor:
+        """Which terms say nothing about isolated nodes."""
+        return torch.tensor([term.needs_neighbours for term in self.energy_terms], device=self.weights.device)
 
     @property
-    def tail(self) -> Tail:
-        """How the energies of each term are distributed over in-distribution nodes."""
-        return Tail(self.quantiles, self.mean_excess)
+    def combination(self) -> Combination:
+        """How the terms make one energy, as fitted."""
+        return Combination(Tail(self.quantiles, self.mean_excess), self.weights, self.alone)
 
-    def set_tail(self, tail: Tail) -> None:
-        """Take the distribution of each term from in-distribution nodes that it was not fitted on."""
-        self.quantiles.copy_(tail.quantiles)
-        self.mean_excess.copy_(tail.mean_excess)
+    def combination_of(self, energies: Tensor, isolated: Tensor) -> Combination:
+        """How the terms make one energy, from in-distribution nodes that they were not fitted on.
+
+        Arguments:
+            energies: The energies of each term, of shape (n, terms).
+            isolated: Which of the nodes have no neighbours.
+        """
+
+        def weigh(spreads: Tensor) -> Tensor:
+            homophily = self.homophily.item()
+            pairs = zip(self.energy_terms, spreads.tolist(), strict=True)
+            return torch.tensor([term.weight(spread, homophily) for term, spread in pairs])
+
+        return Combination.of(energies, isolated, self.needs_neighbours, weigh, self.isolated_share.item())
+
+    def keep(self, combination: Combination) -> None:
+        """Keep how the terms are combined."""
+        self.quantiles.copy_(combination.tail.quantiles)
+        self.mean_excess.copy_(combination.tail.mean_excess)
+        self.weights.copy_(combination.weights)
+        self.alone.copy_(combination.alone)
 
     def probabilities(self, latent: Latent) -> Tensor:
         """Class probabilities (n, C) of a model that has classes.

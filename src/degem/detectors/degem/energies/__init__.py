@@ -9,8 +9,10 @@ from degem.detectors.degem.energies.base import EnergyTerm as EnergyTerm
 from degem.detectors.degem.energies.base import TrainingRows as TrainingRows
 from degem.detectors.degem.energies.classes import ClassEnergy
 from degem.detectors.degem.energies.contrast import ContrastEnergy
+from degem.detectors.degem.energies.degrees import DegreesEnergy
 from degem.detectors.degem.energies.latent import HeadSettings, LatentEnergy
 from degem.detectors.degem.energies.own import CountsEnergy, TableEnergy
+from degem.detectors.degem.energies.prototypes import PrototypeEnergy
 
 
 def make_terms(
@@ -31,7 +33,8 @@ def make_terms(
         AffinityEnergy(hops, width),
         ContrastEnergy(latent_dim),
         LatentEnergy(latent_dim, max(num_classes, 1), head),
+        DegreesEnergy(),
     ]
     if num_classes > 1:
-        terms.append(ClassEnergy(len(hops) * width, num_classes))
+        terms += [PrototypeEnergy(width, num_classes), ClassEnergy(len(hops) * width, num_classes)]
     return terms

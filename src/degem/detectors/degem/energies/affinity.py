@@ -16,7 +16,7 @@ from degem.detectors.degem.hop_batch import HopBatch, Latent
 EMBEDDING_DIM, NUM_REFERENCES, BATCH = 64, 1024, 512
 NUM_STEPS, CHECK_EVERY, HELD_OUT = 300, 10, 1 / 7
 LEARNING_RATE, WEIGHT_DECAY, DROPOUT = 5e-3, 1e-4, 0.5
-INITIAL_LOG_SCALE = 1.5
+INITIAL_LOG_SCALE, MOST = 1.5, 1.5
 
 
 class AffinityEnergy(EnergyTerm):
@@ -83,6 +83,10 @@ class AffinityEnergy(EnergyTerm):
         elsewhere = torch.logsumexp(scale * x @ self.context_references.T, dim=1)
         energy: Tensor = (others + elsewhere) / 2 - size - scale * (x * c).sum(dim=1)
         return energy
+
+    def weight(self, spread: float, homophily: float) -> float:
+        """As much as it spreads: where the critic tells nothing apart, every pair gets the same energy."""
+        return min(spread, MOST)
 
     def _inputs(self, batch: HopBatch) -> tuple[Tensor, Tensor]:
         hops = [batch.hops[place] for place in self.places]

@@ -61,3 +61,12 @@ class EnergyTerm(nn.Module, ABC):
     @abstractmethod
     def forward(self, latent: Latent) -> Tensor:
         """The energy of each row, of shape (n,); higher = more OOD."""
+
+    def weight(self, spread: float, homophily: float) -> float:
+        """What the term counts: half a vote, as it is one of several looks at the neighbourhood.
+
+        Arguments:
+            spread: How far its energies spread over held-out in-distribution nodes: half their central 68 %, in nats.
+            homophily: The homophily η of the training labels beyond chance.
+        """
+        return 0.5

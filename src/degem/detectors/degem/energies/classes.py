@@ -42,6 +42,10 @@ class ClassEnergy(EnergyTerm):
         """The energy of each row."""
         return logit_energy(self.logits(latent))
 
+    def weight(self, spread: float, homophily: float) -> float:
+        """As far as neighbours share classes: elsewhere logits hardly tell classes, let alone what is in none."""
+        return homophily
+
     def logits(self, batch: HopBatch) -> Tensor:
         """Class logits of shape (n, C)."""
         logits: Tensor = self.probe(_flat_directions(batch))

@@ -13,7 +13,7 @@ from degem.detectors.degem.hop_batch import HopBatch, Latent
 from degem.nn.mixture_energy import MixtureEnergy
 from degem.ops.density import fit_mixture
 
-MAX_COLUMNS = 64
+MAX_COLUMNS, MOST = 64, 3.0
 NUM_KERNELS, MIN_BANDWIDTH = 512, 0.05
 
 
@@ -42,6 +42,10 @@ class TableEnergy(EnergyTerm):
         """The energy of each row."""
         energy: Tensor = self.density(latent.own_features[:, : self.columns])
         return energy
+
+    def weight(self, spread: float, homophily: float) -> float:
+        """As much as it spreads, within bounds: it is a density of all that a node has, not of one trait."""
+        return min(max(spread, 1.0), MOST)
 
 
 class CountsEnergy(EnergyTerm):
@@ -72,6 +76,10 @@ class CountsEnergy(EnergyTerm):
     def forward(self, latent: Latent) -> Tensor:
         """The energy of each row."""
         return math.log(NUM_KERNELS) - torch.logsumexp(self._exponents(_amounts(latent)), dim=1)
+
+    def weight(self, spread: float, homophily: float) -> float:
+        """A whole vote: nothing else looks at the node itself."""
+        return 1.0
 
     def _exponents(self, points: Tensor) -> Tensor:
         return -((points[:, None] - self.kernels) / self.bandwidth).square().sum(dim=2) / 2
