@@ -82,12 +82,14 @@ def _check_finite(values: NDArray[np.float32], row_of: Callable[[int], int]) -> 
 
 
 def _checked_csr(name: str, matrix: Any) -> sp.csr_array:
-    """A float32 CSR matrix whose indices lie where they should, int32 where that suffices (half the memory traffic)."""
-    csr: sp.csr_array = checked_csr(name, matrix).astype(np.float32, copy=False)
-    if csr.indices.dtype == np.int32 or max(csr.nnz, *csr.shape) > np.iinfo(np.int32).max:
-        return csr
-    parts = (csr.data, csr.indices.astype(np.int32), csr.indptr.astype(np.int32))
-    return sp.csr_array(parts, shape=csr.shape)
+    """A float32 CSR matrix whose indices lie where they should, int32 where that suffices (half the memory traffic).
+
+    It is made of its parts: SciPy's ``astype`` merges duplicates, and flags that a caller set would be believed.
+    """
+    csr = checked_csr(name, matrix)
+    index = np.int32 if max(csr.nnz, *csr.shape) <= np.iinfo(np.int32).max else np.int64
+    indices, indptr = csr.indices.astype(index, copy=False), csr.indptr.astype(index, copy=False)
+    return sp.csr_array((csr.data.astype(np.float32, copy=False), indices, indptr), shape=csr.shape)
 
 
 def checked_adjacency(adjacency: Any, num_nodes: int) -> sp.csr_array:

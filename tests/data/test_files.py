@@ -350,7 +350,7 @@ def test_a_crash_while_writing_leaves_the_old_archive(tmp_path, monkeypatch):
     before = path.read_bytes()
 
     def half(file, **_):
-        file.write_bytes(b"half")
+        file.write(b"half")
         raise KeyboardInterrupt
 
     monkeypatch.setattr(np, "savez", half)
