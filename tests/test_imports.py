@@ -9,8 +9,9 @@ import degem
 
 ROOT = Path(degem.__file__).parent
 FLOORS = [
-    {"errors", "files"},
-    {"ops", "parameters", "calibration", "metrics", "training", "seeding", "model_file", "index_checks"},
+    {"errors"},
+    {"ops", "parameters", "calibration", "metrics", "training", "seeding"},
+    {"files", "model_file", "index_checks"},
     {"graph", "graph_checks", "graph_inputs"},
     {"nn", "data"},
     {"shifts"},

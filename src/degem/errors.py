@@ -60,5 +60,9 @@ class GraphNotice(UserWarning):
     """Something about a graph was tidied while it was read."""
 
 
+class ScoreWarning(UserWarning):
+    """Scores were given that tell nothing."""
+
+
 class CalibrationWarning(UserWarning):
     """The calibration set cannot support the level asked for."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from degem.errors import GraphError
+from degem.errors import GraphError, quoted
 from degem.index_checks import checked_csr
 from degem.ops.mapped import release
 from degem.ops.symmetry import count_loops_and_one_way
@@ -137,7 +137,19 @@ def checked_column(name: str, column: Any, num_nodes: int) -> NDArray[Any]:
     array = np.asarray(column)
     if array.shape != (num_nodes,):
         raise GraphError(f"{name} has shape {array.shape}, expected one value for each of the {num_nodes} nodes")
+    if array.dtype.kind in "OU":
+        check_texts(name, array.tolist())
     return _frozen(array)
+
+
+def check_texts(name: str, values: Iterable[Any]) -> None:
+    """Refuse text with lone surrogates: no file can hold it."""
+    for position, value in enumerate(values):
+        if isinstance(value, str) and not value.isascii():
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                raise GraphError(f"{name}: {quoted(value)} at {position} is no text that a file can hold") from None
 
 
 def checked_columns(kind: str, columns: Mapping[str, Any], num_nodes: int, dtype: Any) -> Mapping[str, NDArray[Any]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from degem.cli.common import AsJson, Seed, prepare_machine, print_json, replaced_file, write_table
+from degem.cli.common import AsJson, Seed, prepare_machine, print_json, write_table
 from degem.cli.evaluate import judged, measured
 
 if TYPE_CHECKING:
@@ -79,8 +79,7 @@ def _write(folder: Path, graph: Graph, detector: Detector, table: pd.DataFrame) 
     write_npz(graph, folder / "graph.npz")
     detector.save(folder / "model")
     write_table(table, folder / "scores.parquet")
-    with replaced_file(folder / "report.html") as staging:
-        write_report(detector, graph, staging, is_ood=graph.columns["is_ood"], reference=graph)
+    write_report(detector, graph, folder / "report.html", is_ood=graph.columns["is_ood"], reference=graph)
 
 
 def _print(rows: list[dict[str, Any]], out: Path) -> None:

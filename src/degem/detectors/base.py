@@ -17,14 +17,25 @@ from degem.detectors import explanation, notebook
 from degem.detectors.cost import Cost
 from degem.detectors.explanation import Explanation
 from degem.detectors.registry import METHODS, Registry
+from degem.detectors.restoring import Stored, tensor_of
 from degem.detectors.split import TrainingSet, resolve_training_set
-from degem.errors import CalibrationWarning, DegemError, GraphError, NotFittedError
+from degem.errors import (
+    CalibrationWarning,
+    DegemError,
+    GraphError,
+    ModelFileError,
+    NotFittedError,
+    ScoreWarning,
+    quoted,
+)
 from degem.graph import Graph, NodeSet, as_graph
 from degem.parameters import NonNegativeInt
 from degem.training import History, OnProgress, Progress, silent
 
 if TYPE_CHECKING:
     import pandas as pd
+
+CALIBRATION = {"calibration.scores", "calibration.degrees"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,6 +140,7 @@ class Detector(ABC):
             on_progress: Told where the work stands.
         """
         parameters.check(self)
+        parameters.present_device(self.device)
         graph = as_graph(graph)
         training, held_out, classes = resolve_training_set(
             graph, train_mask, calibration_mask, exposure if self.needs_exposure else None, self.seed
@@ -321,20 +333,25 @@ class Detector(ABC):
             device: Where it shall live; default: where it was fitted.
         """
         state, about = model_file.read(Path(path))
-        kind = Detector.registry.get(about["method"])
+        stored = model_file.checked(path, Stored, about)
+        kind = Detector.registry.get(stored.method)
         if kind is None or not issubclass(kind, cls):
-            raise model_file.foreign(path, about["method"], cls.__name__)
-        detector = kind(**parameters.from_json(kind, about["parameters"]))
-        detector.device = device or detector.device
-        detector.num_features_ = about["num_features"]
-        detector.feature_names_ = None if about["feature_names"] is None else tuple(about["feature_names"])
-        detector.classes_ = tuple(about["classes"])
-        detector.class_names_ = None if about["class_names"] is None else tuple(about["class_names"])
-        detector.num_training_nodes_ = about["num_training_nodes"]
-        detector.history_ = about["history"]
-        detector.calibration_scores_ = state.pop("calibration.scores").numpy()
-        detector.calibration_degrees_ = state.pop("calibration.degrees").numpy()
-        detector._restore({name.removeprefix("model."): tensor for name, tensor in state.items()})
+            raise model_file.foreign(path, stored.method, cls.__name__)
+        detector = kind(**parameters.from_json(kind, stored.parameters, whole=True))
+        detector.device = parameters.present_device(device or detector.device)
+        detector.num_features_ = stored.num_features
+        detector.feature_names_ = None if stored.feature_names is None else tuple(stored.feature_names)
+        detector.classes_ = tuple(stored.classes)
+        detector.class_names_ = None if stored.class_names is None else tuple(stored.class_names)
+        detector.num_training_nodes_ = stored.num_training_nodes
+        detector.history_ = stored.history
+        detector.calibration_scores_ = tensor_of(state, "calibration.scores", torch.float64, None).numpy()
+        num_held_out = len(detector.calibration_scores_)
+        detector.calibration_degrees_ = tensor_of(state, "calibration.degrees", torch.int64, num_held_out).numpy()
+        learnt = {name.removeprefix("model."): value for name, value in state.items() if name.startswith("model.")}
+        detector._restore(learnt)
+        if extra := state.keys() - CALIBRATION - {f"model.{name}" for name in detector._state()}:
+            raise ModelFileError(f"{path} holds a tensor {quoted(min(extra))} that {stored.method} does not have")
         return detector
 
     # -- checks ------------------------------------------------------------------------------------------------
@@ -349,7 +366,13 @@ class Detector(ABC):
         sound = np.asarray(scores, dtype=np.float64)
         if sound.shape != (graph.num_nodes,) or not np.isfinite(sound).all():
             raise DegemError(
-                f"{type(self).__name__} gave scores that are not one finite number a node: lower its learning rate"
+                f"{type(self).__name__} gave scores that are not one finite number a node: "
+                "scale the features down, or change its parameters"
+            )
+        if len(sound) > 1 and (sound == sound[0]).all():
+            warnings.warn(
+                ScoreWarning(f"{type(self).__name__} gave all nodes the same score: it cannot tell these apart"),
+                stacklevel=4,
             )
         return sound
 

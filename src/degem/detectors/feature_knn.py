@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from degem.detectors.base import Detector, Scored
 from degem.detectors.feature_rows import BLOCK, dense, feature_rows, is_bag_of_words
+from degem.detectors.restoring import tensor_of
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
 from degem.ops.features import Features
@@ -78,8 +79,10 @@ class FeatureKNN(Detector):
         }
 
     def _restore(self, state: dict[str, torch.Tensor]) -> None:
-        self.unit_rows_ = bool(state["unit_rows"])
-        self.mean_, self.scale_, self.bank_ = (state[name].numpy() for name in ("mean", "scale", "bank"))
+        width = self.num_features_ * (1 + self.neighbour_means)
+        self.unit_rows_ = bool(tensor_of(state, "unit_rows", torch.bool))
+        self.mean_, self.scale_ = (tensor_of(state, name, torch.float32, width).numpy() for name in ("mean", "scale"))
+        self.bank_ = tensor_of(state, "bank", torch.float32, None, width).numpy()
 
 
 @dataclass(kw_only=True, eq=False)

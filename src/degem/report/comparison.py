@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from degem.compare import Comparison, GroupShare
-from degem.report import figures, tallies
+from degem.report import figures, html, tallies
 from degem.report.figures import Figure, rounded
-from degem.report.html import fill
 
 
 def write_comparison(
@@ -25,7 +24,7 @@ def write_comparison(
         level: The level at which the page speaks of drift.
         title: The page's title.
     """
-    Path(path).write_text(fill("comparison", title, comparison_data(comparison, level)), encoding="utf-8")
+    html.write(path, html.fill("comparison", title, comparison_data(comparison, level)))
 
 
 def comparison_data(comparison: Comparison, level: float) -> dict[str, Any]:

@@ -15,9 +15,8 @@ from degem.detectors.base import Detector, Scored
 from degem.detectors.explanation import class_names, explain
 from degem.errors import GraphError
 from degem.graph import Graph, as_graph
-from degem.report import figures, tallies, truth
+from degem.report import figures, html, tallies, truth
 from degem.report.figures import Figure, rounded
-from degem.report.html import fill
 from degem.report.projection import Projection, project
 
 MAX_MAP_NODES = 4_000
@@ -62,7 +61,7 @@ def write_report(
     data = report_data(
         detector, graph, alpha=alpha, is_ood=is_ood, time=time, reference=reference, projection=projection
     )
-    Path(path).write_text(fill("report", title, data), encoding="utf-8")
+    html.write(path, html.fill("report", title, data))
 
 
 def report_data(
