@@ -154,8 +154,8 @@ def check_texts(name: str, values: Iterable[Any]) -> None:
 
 def checked_columns(kind: str, columns: Mapping[str, Any], num_nodes: int, dtype: Any) -> Mapping[str, NDArray[Any]]:
     """Named columns of one value a node, of ``dtype`` if one is given."""
-    checked = {name: checked_column(f"{kind} {name!r}", column, num_nodes) for name, column in columns.items()}
+    checked = {name: checked_column(f"{kind} {quoted(name)}", column, num_nodes) for name, column in columns.items()}
     for name, column in checked.items():
         if dtype is not None and column.dtype != dtype:
-            raise GraphError(f"{kind} {name!r} has dtype {column.dtype}, expected {np.dtype(dtype).name}")
+            raise GraphError(f"{kind} {quoted(name)} has dtype {column.dtype}, expected {np.dtype(dtype).name}")
     return MappingProxyType(checked)
