@@ -260,12 +260,12 @@ class Graph:
 
         if not isinstance(graph, NetworkXGraph):
             raise GraphError(f"expected a NetworkX graph, got {quoted(graph)}")
-        names = list(graph.nodes)
+        names, attributes = list(graph.nodes), names_or_none("feature_attributes", feature_attributes)
         if not names:
             raise GraphError("the graph is empty: it needs at least one node")
         features = None
-        if feature_attributes:
-            features = attribute_matrix(graph, names, feature_attributes)
+        if attributes:
+            features = attribute_matrix(graph, names, attributes)
         labels, classes = None, None
         if label_attribute is not None:
             labels, classes = encode_labels([graph.nodes[name].get(label_attribute) for name in names])
@@ -274,7 +274,7 @@ class Graph:
             features=features,
             labels=labels,
             node_ids=np.fromiter(names, dtype=object, count=len(names)),
-            feature_names=feature_attributes,
+            feature_names=attributes,
             class_names=classes,
         )
 

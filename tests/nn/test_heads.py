@@ -33,7 +33,7 @@ def autograd_langevin(
         MLPEnergy(6, 16),
         MLPEnergy(6, 16, condition_weight=0.0),
         MLPEnergy(6, 16, condition_weight=0.3, batch_norm=True),
-    ],
+        ],
     ids=["mlp", "unconditional", "batch-norm"],
 )
 def test_gradient_equals_autograd(head: MLPEnergy) -> None:

@@ -71,7 +71,9 @@ def test_a_rare_class_stays_when_training_nodes_are_sampled(
 
 def test_fewer_directions_than_classes_ask_for_are_enough(small_graph: Graph) -> None:
     wide = np.random.default_rng(0).random((small_graph.num_nodes, 40)).astype(np.float32)
-    detector = DeGEM(num_epochs=2, projection_dim=3).fit(small_graph.replace(features=wide))
+    detector = DeGEM(num_epochs=2, projection_dim=3).fit(
+        small_graph.replace(features=wide)
+    )
     assert detector.decision_function(small_graph.replace(features=wide)).shape == (small_graph.num_nodes,)
 
 
