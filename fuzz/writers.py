@@ -38,7 +38,8 @@ WRITERS = {
     write_npz(small_graph().replace(columns={"turn": np.full(4, turn)}), home / "g.npz")
 """,
     "cache": """
-    if turn == 1: import os; os.environ["DEGEM_CACHE"] = str(home); from degem.data import graph_cache; from fuzz.files import small_graph
+    if turn == 1: import os; from degem.data import graph_cache; from fuzz.files import small_graph
+    os.environ["DEGEM_CACHE"] = str(home)
     graph_cache.cached("kind", {"turn": turn}, lambda: ({"g": small_graph()}, {}))
 """,
     "scores": """
@@ -77,7 +78,7 @@ def _scores(home: Path) -> None:
     for path, read in ((home / "t.csv", pd.read_csv), (home / "t.parquet", pd.read_parquet)):
         if path.exists():
             turns = read(path)["turn"]
-            assert len(turns) == 5000 and turns.nunique() == 1, "half a table"
+            assert (len(turns), turns.nunique()) == (5000, 1), "half a table"
 
 
 def _report(home: Path) -> None:

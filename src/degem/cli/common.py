@@ -245,7 +245,8 @@ def _plain(value: Any) -> Any:
 
 @contextmanager
 def one_line_warnings() -> Iterator[None]:
-    """Inside, warnings go to stderr as one line each."""
+    """Inside, warnings go to stderr as one line each, the same one once."""
+    told: set[str] = set()
 
     def show(
         message: Warning | str,
@@ -255,7 +256,9 @@ def one_line_warnings() -> Iterator[None]:
         file: TextIO | None = None,
         line: str | None = None,
     ) -> None:
-        print(f"degem: note: {one_line(message)}", file=sys.stderr)
+        if (text := one_line(message)) not in told:
+            print(f"degem: note: {text}", file=sys.stderr)
+        told.add(text)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of libraries: nothing that a user of the command can do
