@@ -47,8 +47,8 @@ WRITERS = {
     write_table(pd.DataFrame({"turn": np.full(5000, turn)}), home / ("t.csv" if turn % 2 else "t.parquet"))
 """,
     "report": """
-    if turn == 1: from degem.report import html
-    html.write(home / "r.html", f"<html>{turn}" + "x" * 2_000_000 + f"{turn}</html>")
+    if turn == 1: from degem.files import write_text
+    write_text(home / "r.html", f"<html>{turn}" + "x" * 2_000_000 + f"{turn}</html>")
 """,
     "store": """
     if turn == 1: from degem.bench.store import Row, Store

@@ -65,6 +65,12 @@ def replaced(path: Path, *, follow_link: bool = False) -> Iterator[BinaryIO]:
             shutil.rmtree(staging, ignore_errors=True)
 
 
+def write_text(path: str | Path, text: str) -> None:
+    r"""Write a text file; a crash leaves the old one. A lone surrogate becomes the escape ``\udc80``, as in JSON."""
+    with replaced(Path(path), follow_link=True) as file:
+        file.write(text.encode("utf-8", "backslashreplace"))
+
+
 def _mode_to_keep(target: Path) -> int | None:
     """The permissions of the file that is replaced; anything but a file or a link is left alone."""
     try:

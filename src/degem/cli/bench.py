@@ -237,10 +237,11 @@ def docs(
     """
     from degem.bench.page import results_page
     from degem.bench.results import tables_in
+    from degem.files import write_text
 
     out.parent.mkdir(parents=True, exist_ok=True)
     pictures = sorted(path.relative_to(out.parent).as_posix() for path in (out.parent / "figures").glob("*.png"))
-    out.write_text(results_page(tables_in(results), pictures), encoding="utf-8")
+    write_text(out, results_page(tables_in(results), pictures))
     typer.echo(str(out))
 
 

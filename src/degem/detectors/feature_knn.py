@@ -13,6 +13,7 @@ from degem.detectors.base import Detector, Scored
 from degem.detectors.feature_rows import BLOCK, dense, feature_rows, is_bag_of_words
 from degem.detectors.restoring import tensor_of
 from degem.detectors.split import TrainingSet
+from degem.errors import GraphError
 from degem.graph import Graph
 from degem.ops.features import Features
 from degem.parameters import Count
@@ -66,7 +67,11 @@ class FeatureKNN(Detector):
 
     def _encoded(self, rows: Features) -> NDArray[np.float32]:
         if not self.unit_rows_:
-            return (dense(rows) - self.mean_) / self.scale_
+            with np.errstate(over="ignore"):
+                encoded = (dense(rows) - self.mean_) / self.scale_
+            if not np.isfinite(encoded).all():
+                raise GraphError("features lie too far from those of training: their distances are beyond float32")
+            return encoded
         parts = np.split(dense(rows), 2, axis=1) if self.neighbour_means else [dense(rows)]
         return np.hstack([part / np.maximum(np.linalg.norm(part, axis=1, keepdims=True), 1e-12) for part in parts])
 

@@ -67,6 +67,8 @@ def tensor_of(state: dict[str, Tensor], name: str, dtype: torch.dtype, *shape: i
             f"the model file's tensor {quoted(name)} is {tensor.dtype} of shape {tuple(tensor.shape)}, "
             f"its method needs {dtype} of shape {shape}: fit and save the model again"
         )
+    if not tensor.isfinite().all():
+        raise ModelFileError(f"the model file's tensor {quoted(name)} holds NaN or infinities: fit it again")
     return tensor
 
 

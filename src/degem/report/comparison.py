@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from degem.compare import Comparison, GroupShare
-from degem.report import figures, html, tallies
+from degem.files import write_text
+from degem.report import figures, tallies
 from degem.report.figures import Figure, rounded
+from degem.report.html import fill
 
 
 def write_comparison(
@@ -24,7 +26,7 @@ def write_comparison(
         level: The level at which the page speaks of drift.
         title: The page's title.
     """
-    html.write(path, html.fill("comparison", title, comparison_data(comparison, level)))
+    write_text(path, fill("comparison", title, comparison_data(comparison, level)))
 
 
 def comparison_data(comparison: Comparison, level: float) -> dict[str, Any]:

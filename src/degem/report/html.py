@@ -8,19 +8,10 @@ import json
 from functools import cache
 from html import escape
 from importlib.resources import files
-from pathlib import Path
 from string import Template
 from typing import Any
 
 from plotly.offline import get_plotlyjs
-
-from degem.files import replaced
-
-
-def write(path: str | Path, page: str) -> None:
-    """Write a page; a crash leaves the old file."""
-    with replaced(Path(path), follow_link=True) as file:
-        file.write(page.encode("utf-8", "backslashreplace"))  # of lone surrogates that is JSON's own escape
 
 
 def fill(template: str, title: str, data: dict[str, Any]) -> str:

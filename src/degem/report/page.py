@@ -14,9 +14,11 @@ from degem import calibration, groups
 from degem.detectors.base import Detector, Scored
 from degem.detectors.explanation import class_names, explain
 from degem.errors import GraphError
+from degem.files import write_text
 from degem.graph import Graph, as_graph
-from degem.report import figures, html, tallies, truth
+from degem.report import figures, tallies, truth
 from degem.report.figures import Figure, rounded
+from degem.report.html import fill
 from degem.report.projection import Projection, project
 
 MAX_MAP_NODES = 4_000
@@ -61,7 +63,7 @@ def write_report(
     data = report_data(
         detector, graph, alpha=alpha, is_ood=is_ood, time=time, reference=reference, projection=projection
     )
-    html.write(path, html.fill("report", title, data))
+    write_text(path, fill("report", title, data))
 
 
 def report_data(
