@@ -5,11 +5,11 @@ LONGEST = 1000  # characters of a message
 
 
 def quoted(value: object) -> str:
-    """A value as a message shows it: control characters escaped, at most 80 characters.
+    r"""A value as a message shows it: control characters escaped, at most 80 characters.
 
     Example:
         >>> print(quoted("red\x1b[31m"), len(quoted("x" * 300_000)))
-        'red\\x1b[31m' 80
+        'red\x1b[31m' 80
     """
     if isinstance(value, str | bytes):
         value = value[:QUOTED]
@@ -18,7 +18,7 @@ def quoted(value: object) -> str:
 
 
 def one_line(text: object) -> str:
-    """Text for a terminal: one line, no control characters, not endless.
+    r"""Text for a terminal: one line, no control characters, not endless.
 
     Example:
         >>> one_line("two\nlines and \x1b[2J")
