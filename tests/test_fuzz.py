@@ -38,7 +38,7 @@ def test_hostile_inputs(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPat
             what = harness.attempt(kind, 0, index, folder)
             outcomes.append(harness.Outcome(kind, 0, index, what))
     assert [str(outcome) for outcome in outcomes if outcome.failed] == []
-    if kind != "graph cache":  # which is made again
+    if kind not in ("graph cache", "models, damaged"):  # the one is made again, in the other no change goes unseen
         assert {outcome.what for outcome in outcomes} == {harness.ACCEPTED, harness.REFUSED}
 
 
@@ -59,4 +59,4 @@ def test_kill_9_leaves_nothing_half(name: str) -> None:
 
 
 def test_two_savers_of_one_model() -> None:
-    assert writers.two_savers(50) == []
+    assert writers.two_savers(20) == []

@@ -11,6 +11,7 @@ import stat
 import tempfile
 import time
 from collections.abc import Iterator
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
@@ -112,7 +113,7 @@ def sweep(folder: Path, *, abandoned: float = ABANDONED) -> None:
             shutil.rmtree(left, ignore_errors=True)
 
 
-def opened(path: Path) -> BinaryIO:
+def opened(path: Path) -> BufferedReader:
     """A regular file, open to be read; a pipe, a device or a folder is an OSError and is never waited for."""
     file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -121,7 +122,7 @@ def opened(path: Path) -> BinaryIO:
     return file
 
 
-def size_of(file: BinaryIO) -> int:
+def size_of(file: BufferedReader) -> int:
     """The bytes of an open file."""
     return os.fstat(file.fileno()).st_size
 

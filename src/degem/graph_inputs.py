@@ -43,7 +43,7 @@ def names_or_none(name: str, values: Any) -> tuple[str, ...] | None:
     """Names as a tuple of texts."""
     if values is None:
         return None
-    if isinstance(values, str) or not isinstance(values, Iterable):
+    if isinstance(values, str) or not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0:
         raise GraphError(f"{name} must be a list of texts, got {quoted(values)}")
     return tuple(map(str, values))
 

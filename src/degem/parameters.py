@@ -131,6 +131,6 @@ def from_json(kind: type, stored: dict[str, Any], *, whole: bool = False) -> dic
     values = {}
     for name, value in stored.items():
         if dataclasses.is_dataclass(known[name]) and isinstance(value, dict):
-            value = known[name](**from_json(known[name], value, whole=whole))  # type: ignore[operator]
+            value = known[name](**from_json(known[name], value, whole=whole))
         values[name] = _validated(kind.__name__, name, known[name], value, strict=False)
     return values

@@ -12,7 +12,7 @@ import struct
 import zipfile
 import zlib
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,20 +91,20 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
     with archive.open(member) as file:
         dtype, order, shape, _ = _header(file, member.file_size)
         array = np.empty(shape, dtype, order)
-        flat = memoryview(array.reshape(-1, order="A").view(np.uint8)) if array.size else memoryview(b"")
+        flat = array.reshape(-1, order="A").view(np.uint8) if array.size else np.empty(0, dtype=np.uint8)
         filled = 0
         while filled < len(flat):
             piece = file.read(min(1 << 20, len(flat) - filled))
             if not piece:
                 raise EOFError(f"{quoted(member.filename)} ends early")
-            flat[filled : filled + len(piece)] = piece
+            flat[filled : filled + len(piece)] = np.frombuffer(piece, dtype=np.uint8)
             filled += len(piece)
         if file.read(1):  # also makes zipfile compare the checksum
             raise ValueError(f"{quoted(member.filename)} goes on behind its array")
     return array
 
 
-def _header(file: BinaryIO | IO[bytes], size: int) -> tuple[np.dtype[Any], Any, tuple[int, ...], int]:
+def _header(file: IO[bytes], size: int) -> tuple[np.dtype[Any], Any, tuple[int, ...], int]:
     """The type, order and shape of an array, and where its values begin in a file of ``size`` bytes."""
     start = file.read(8)
     if start[:6] != MAGIC or len(start) < 8 or start[6] not in (1, 2, 3):

@@ -83,7 +83,11 @@ def attributed(loader: str, name: str, file: str) -> Reader:
         raw = read_npz(path)
         features, adjacency = (
             csr_from_parts(
-                part, *(raw[f"{part}_{name}"] for name in ("data", "indices", "indptr")), tuple(raw[f"{part}_shape"])
+                part,
+                raw[f"{part}_data"],
+                raw[f"{part}_indices"],
+                raw[f"{part}_indptr"],
+                (int(raw[f"{part}_shape"][0]), int(raw[f"{part}_shape"][1])),
             )
             for part in ("attr", "adj")
         )

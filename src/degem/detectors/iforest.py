@@ -91,14 +91,11 @@ class IForestOneHop(IForest):
 
 def _check_trees(trees: Trees, width: int) -> None:
     """Refuse trees that point outside themselves, or back: a walk down them would not end."""
-    places = np.arange(len(trees["features"]))
+    roots, places = trees["roots"], np.arange(len(trees["features"]))
     inner = trees["features"] >= 0
-    roots = trees["roots"]
-    sound = len(roots) > 0 and (roots >= 0).all() and (roots < len(places)).all() and (trees["features"] < width).all()
-    for side in ("left", "right"):
-        child = trees[side][inner]
-        sound = sound and bool((child > places[inner]).all() and (child < len(places)).all())
-    if not sound:
+    inside = [(roots >= 0) & (roots < len(places)), trees["features"] < width]
+    inside += [((trees[side] > places) & (trees[side] < len(places)))[inner] for side in ("left", "right")]
+    if len(roots) == 0 or not all(part.all() for part in inside):
         raise ModelFileError("the model file's trees point outside themselves: fit and save the model again")
 
 
