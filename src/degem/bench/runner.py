@@ -21,6 +21,8 @@ from degem.shifts import domain
 from degem.shifts.scenarios import SYNTHETIC, TWITCH, kind_of
 
 POLL = 0.2
+SERVER_DIED = 255  # what multiprocessing tells of workers whose server is gone
+MAX_DEATHS = 10  # of servers, then something is wrong with the machine
 
 
 @dataclass
@@ -80,24 +82,24 @@ def run(
     mine = {key_of(task) for task in todo}  # another run may write into the same store
     waiting, seen, size = grouped(todo), before, store.size()
     active: list[tuple[BaseProcess, Group]] = []
+    deaths = 0
     try:
         while waiting or active:
             while waiting and len(active) < count:
                 group = waiting.pop(0)
                 process = context.Process(target=work, args=(group, folder, places, threads, os.getpid()))
-                try:
-                    process.start()
-                except (OSError, EOFError):  # the server died: the next turn has another one
-                    waiting.insert(0, group)
-                    context = fork_server(threads, methods)
-                    break
+                process.start()
                 active.append((process, group))
                 status.running[_name(group)] = time.perf_counter()
             wait([process.sentinel for process, _ in active], POLL)
             for ended in [pair for pair in active if not pair[0].is_alive()]:
                 active.remove(ended)
                 status.running.pop(_name(ended[1]), None)
-                if ended[0].exitcode == BUSY:  # another run is at this group: see later what it left
+                if ended[0].exitcode == BUSY:  # another process is at this group: see later what it left
+                    waiting.append(ended[1])
+                elif ended[0].exitcode == SERVER_DIED and deaths < MAX_DEATHS:  # its workers live on: see later
+                    deaths += 1
+                    context = fork_server(threads, methods)
                     waiting.append(ended[1])
                 elif ended[0].exitcode:
                     store.append(_lost(ended[1], store.rows()[before:], ended[0].exitcode))
