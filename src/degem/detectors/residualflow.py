@@ -109,7 +109,13 @@ class ResidualFlow(BackboneDetector):
         ):
             raise ModelFileError("the model file holds less than its flow: fit and save the model again")
         self.flow_ = self._new_flow(classes)
-        self.flow_.load_state_dict(matching(self.flow_.state_dict(), state, "flow."))
+        declared = self.flow_.state_dict()
+        found = matching(declared, state, "flow.")
+        if any(
+            like.dtype == torch.bool and not like.equal(found[name].to(like.device)) for name, like in declared.items()
+        ):
+            raise ModelFileError("the model file's flow splits its inputs in another way: fit and save the model again")
+        self.flow_.load_state_dict(found)
 
     def _new_flow(self, num_classes: int) -> nn.Module:
         from zuko.flows import RealNVP
