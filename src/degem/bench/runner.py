@@ -88,7 +88,16 @@ def run(
             while waiting and len(active) < count:
                 group = waiting.pop(0)
                 process = context.Process(target=work, args=(group, folder, places, threads, os.getpid()))
-                process.start()
+                try:
+                    process.start()
+                except (OSError, EOFError):  # the server is dying
+                    deaths += 1
+                    if deaths > MAX_DEATHS:
+                        raise
+                    waiting.insert(0, group)
+                    time.sleep(POLL)
+                    context = fork_server(threads, methods)
+                    break
                 active.append((process, group))
                 status.running[_name(group)] = time.perf_counter()
             wait([process.sentinel for process, _ in active], POLL)
