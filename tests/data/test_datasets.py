@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.io import savemat
 
 from degem.data import datasets
 from degem.data.datasets import DATASETS, describe, load_dataset, missing_files
@@ -164,6 +165,16 @@ def test_index_arrays_of_a_raw_archive_are_checked(data_dir: Path, tmp_path: Pat
     np.savez(folder / about.files[0], **arrays)
     with pytest.raises(GraphError, match="indices lie outside"):
         load_dataset("amazon-photo", tmp_path)
+
+
+def test_index_arrays_of_a_matlab_file_are_checked(tmp_path: Path) -> None:
+    network = sp.csc_array(np.eye(3))
+    network.indices = np.array([0, 1, 10**6], dtype=np.int32)
+    folder = tmp_path / DATASETS["citation-acm"].folder
+    folder.mkdir(parents=True)
+    savemat(folder / "acmv9.mat", {"network": network, "attrb": np.eye(3), "group": np.eye(3)})
+    with pytest.raises(GraphError, match="outside"):
+        load_dataset("citation-acm", tmp_path)
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from degem.data.arrays import read_npz
 from degem.errors import DegemError, GraphNotice
 from degem.graph import Graph
-from degem.index_checks import csr_from_parts
+from degem.index_checks import check_sparse, csr_from_parts
 from degem.ops.structural import structural_features
 
 Reader = Callable[[Path], Graph]
@@ -135,6 +135,9 @@ def _mat(path: Path) -> dict[str, Any]:
     from scipy.io import loadmat  # slow to load, and two readers need it
 
     arrays: dict[str, Any] = loadmat(path)
+    for name, value in arrays.items():
+        if sp.issparse(value):
+            check_sparse(name, value)
     return arrays
 
 
