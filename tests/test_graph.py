@@ -13,7 +13,7 @@ from torch_geometric.data import Data
 from degem import Graph
 from degem.errors import GraphError, GraphNotice
 from degem.graph import as_graph
-from degem.graph_inputs import encode_labels
+from degem.graph_inputs import encode_labels, notice
 
 BOTH_WAYS = [(0, 1), (1, 0), (1, 2), (2, 1)]
 
@@ -444,3 +444,51 @@ def test_from_networkx_refuses_what_is_no_number(value):
 def test_from_networkx_refuses_an_empty_graph():
     with pytest.raises(GraphError, match="empty"):
         Graph.from_networkx(nx.Graph())
+
+
+@pytest.mark.parametrize(
+    ("parts", "reason"),
+    [
+        ({"features": np.ma.masked_array(np.eye(2), mask=np.eye(2))}, "masked"),
+        ({"features": np.eye(2, dtype=complex)}, "must be numbers"),
+        ({"num_nodes": 2.0}, "num_nodes must be a whole number"),
+        ({"features": None, "num_nodes": 10**12}, "do not fit"),
+        ({"feature_names": "ab"}, "feature_names must be a list"),
+        ({"feature_names": 3}, "feature_names must be a list"),
+        ({"masks": [1]}, "masks must be a dict"),
+        ({"node_ids": ["a", "\udc80"]}, "no text that a file can hold"),
+        ({"class_names": ["a", "\udc80"]}, "no text that a file can hold"),
+    ],
+)
+def test_odd_parts(parts, reason):
+    with pytest.raises(GraphError, match=reason):
+        Graph.from_arrays(**{"features": np.eye(2), "edges": [(0, 1)], **parts})
+
+
+def test_one_class_has_one_name():
+    labels, names = encode_labels([1, 1.0, None, float("nan"), 2])
+    assert (labels.tolist(), names) == ([0, 0, -1, -1, 1], ("1", "2"))
+    with pytest.raises(GraphError, match="of one name"):
+        encode_labels([1, "1"])
+    for collection in ([1], {"a": 1}, np.zeros(2)):
+        with pytest.raises(GraphError, match="a collection"):
+            encode_labels([collection])
+
+
+def test_an_edge_index_lies(recwarn):
+    with pytest.raises(GraphError, match=r"edge_index must have shape \(2, m\)"):
+        Graph.from_pyg(Data(x=torch.eye(3), edge_index=torch.tensor([[0, 1], [1, 2], [0, 2]])))
+
+
+@pytest.mark.parametrize("value", [10**400, float("nan"), "x", None, [1]])
+def test_attributes_that_are_no_numbers(value):
+    graph = nx.Graph()
+    graph.add_node("a", x=value)
+    with pytest.raises(GraphError, match="expected a number"):
+        Graph.from_networkx(graph, feature_attributes=["x"])
+
+
+def test_a_notice_has_no_control_characters():
+    with pytest.warns(GraphNotice) as caught:
+        notice("two\nlines \x1b[2J")
+    assert str(caught[0].message) == "two lines \\x1b[2J"

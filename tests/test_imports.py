@@ -10,8 +10,9 @@ import degem
 ROOT = Path(degem.__file__).parent
 FLOORS = [
     {"errors"},
-    {"files", "parameters", "metrics", "training", "seeding", "index_checks", "ops"},
-    {"graph_checks", "graph_inputs", "graph", "model_file"},
+    {"files", "parameters", "metrics", "training", "seeding", "ops"},
+    {"index_checks", "model_file"},
+    {"graph_checks", "graph_inputs", "graph"},
     {"data", "nn", "calibration"},
     {"shifts"},
     {"detectors"},

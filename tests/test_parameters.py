@@ -116,9 +116,20 @@ def test_text_that_stands_for_nothing(name, text, reason):
 
 
 def test_values_come_back_from_json():
-    stored = {"rate": 1, "walk": {"num_steps": 3, "noise": 0.5}, "width": None}
+    walk = {"num_steps": 3, "noise": 0.5}
+    stored = dataclasses.asdict(Method()) | {"rate": 1, "walk": walk, "width": None}
     assert Method(**parameters.from_json(Method, stored)) == Method(rate=1.0, walk=Walk(3, 0.5))
-    with pytest.raises(ParameterError, match="no parameter 'speed'"):
-        parameters.from_json(Method, {"speed": 1})
-    with pytest.raises(ParameterError, match="walk = "):
-        parameters.from_json(Method, {"walk": {"num_steps": 0}})
+    for changes, reason in [
+        ({"speed": 1}, "no parameter 'speed'"),
+        ({"walk": walk | {"num_steps": 0}}, "num_steps = 0"),
+        ({"walk": walk | {"num_steps": 10**30}}, "num_steps = 1000"),
+        ({"walk": walk | {"pace": 1}}, "no parameter 'pace'"),
+        ({"walk": {"noise": 1}}, "'num_steps' is missing"),
+        ({"walk": [1]}, "walk = "),
+    ]:
+        with pytest.raises(ParameterError, match=reason):
+            parameters.from_json(Method, stored | changes, whole=True)
+    del stored["rate"]
+    with pytest.raises(ParameterError, match="'rate' is missing"):
+        parameters.from_json(Method, stored, whole=True)
+    assert parameters.from_json(Method, {"walk": {"noise": 1}}) == {"walk": Walk(noise=1)}

@@ -11,9 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from degem.errors import GraphError
+from degem.errors import GraphError, quoted
 from degem.graph_checks import (
     Features,
+    check_texts,
     checked_adjacency,
     checked_column,
     checked_columns,
@@ -21,6 +22,7 @@ from degem.graph_checks import (
     checked_labels,
 )
 from degem.graph_inputs import (
+    arrays_by_name,
     as_array,
     attribute_matrix,
     edge_array,
@@ -28,6 +30,7 @@ from degem.graph_inputs import (
     infer_num_nodes,
     label_array,
     matrix_or_none,
+    names_or_none,
     node_indices,
     notice,
     pyg_features,
@@ -92,6 +95,8 @@ class Graph:
         for name, check in checks.items():
             if name in names:
                 object.__setattr__(self, name, check())
+        for name in {"feature_names", "class_names", "masks", "columns"} & names:
+            check_texts(name, getattr(self, name) or ())
         if self.feature_names is not None and len(self.feature_names) != num_features:
             raise GraphError(f"feature_names has {len(self.feature_names)} names for {num_features} feature columns")
 
@@ -197,6 +202,7 @@ class Graph:
         matrix, adjacency = matrix_or_none("features", features), matrix_or_none("adjacency", adjacency)
         labels = None if labels is None else label_array(labels)
         ids = None if node_ids is None else as_array("node_ids", node_ids)
+        named_masks, named_columns = arrays_by_name("masks", masks), arrays_by_name("columns", columns)
         count = infer_num_nodes(num_nodes, matrix, labels, adjacency, ids, edges)
         tidy = tidy_adjacency(edge_array(edges, adjacency, count), count)
         if matrix is None:
@@ -207,10 +213,10 @@ class Graph:
             adjacency=tidy,
             labels=np.full(count, -1) if labels is None else labels,
             node_ids=np.arange(count) if ids is None else ids,
-            feature_names=None if feature_names is None else tuple(map(str, feature_names)),
-            class_names=None if class_names is None else tuple(map(str, class_names)),
-            masks={name: np.asarray(mask) for name, mask in (masks or {}).items()},
-            columns={name: np.asarray(column) for name, column in (columns or {}).items()},
+            feature_names=names_or_none("feature_names", feature_names),
+            class_names=names_or_none("class_names", class_names),
+            masks=named_masks,
+            columns=named_columns,
         )
 
     @classmethod
@@ -218,6 +224,9 @@ class Graph:
         """A graph from a ``torch_geometric.data.Data`` with ``edge_index`` and, if present, ``x``, ``y`` and masks."""
         if getattr(data, "edge_index", None) is None:
             raise GraphError("the PyG Data has no edge_index: set one (an empty tensor of shape (2, 0) for no edges)")
+        edges = tensor_array("edge_index", data.edge_index)
+        if edges.ndim != 2 or len(edges) != 2:
+            raise GraphError(f"edge_index must have shape (2, m), got {edges.shape}")
         features, labels = getattr(data, "x", None), getattr(data, "y", None)
         labels = None if labels is None else tensor_array("y", labels)
         if labels is not None and labels.ndim == 2 and labels.shape[1] == 1:
@@ -228,10 +237,10 @@ class Graph:
             notice("the PyG Data holds several splits, so no mask is taken: keep one column of train_mask, …")
             masks = {}
         return cls.from_arrays(
-            edges=tensor_array("edge_index", data.edge_index).T,
+            edges=edges.T,
             features=None if features is None else pyg_features(features),
             labels=labels,
-            num_nodes=data.num_nodes,
+            num_nodes=getattr(data, "_store", {}).get("num_nodes"),  # PyG's own guess would go unchecked
             masks=masks,
         )
 
@@ -246,14 +255,17 @@ class Graph:
             feature_attributes: Node attributes, one feature column each.
             label_attribute: Node attribute with the class; missing or None where unknown.
         """
-        from networkx import to_scipy_sparse_array  # who has a NetworkX graph has NetworkX
+        from networkx import Graph as NetworkXGraph  # who has a NetworkX graph has NetworkX
+        from networkx import to_scipy_sparse_array
 
-        names = list(graph.nodes)
+        if not isinstance(graph, NetworkXGraph):
+            raise GraphError(f"expected a NetworkX graph, got {quoted(graph)}")
+        names, attributes = list(graph.nodes), names_or_none("feature_attributes", feature_attributes)
         if not names:
             raise GraphError("the graph is empty: it needs at least one node")
         features = None
-        if feature_attributes:
-            features = attribute_matrix(graph, names, feature_attributes)
+        if attributes:
+            features = attribute_matrix(graph, names, attributes)
         labels, classes = None, None
         if label_attribute is not None:
             labels, classes = encode_labels([graph.nodes[name].get(label_attribute) for name in names])
@@ -262,7 +274,7 @@ class Graph:
             features=features,
             labels=labels,
             node_ids=np.fromiter(names, dtype=object, count=len(names)),
-            feature_names=feature_attributes,
+            feature_names=attributes,
             class_names=classes,
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from degem.errors import GraphError
+from degem.errors import GraphError, quoted
 from degem.index_checks import checked_csr
 from degem.ops.mapped import release
 from degem.ops.symmetry import count_loops_and_one_way
@@ -82,12 +82,14 @@ def _check_finite(values: NDArray[np.float32], row_of: Callable[[int], int]) -> 
 
 
 def _checked_csr(name: str, matrix: Any) -> sp.csr_array:
-    """A float32 CSR matrix whose indices lie where they should, int32 where that suffices (half the memory traffic)."""
-    csr: sp.csr_array = checked_csr(name, matrix).astype(np.float32, copy=False)
-    if csr.indices.dtype == np.int32 or max(csr.nnz, *csr.shape) > np.iinfo(np.int32).max:
-        return csr
-    parts = (csr.data, csr.indices.astype(np.int32), csr.indptr.astype(np.int32))
-    return sp.csr_array(parts, shape=csr.shape)
+    """A float32 CSR matrix whose indices lie where they should, int32 where that suffices (half the memory traffic).
+
+    It is made of its parts: SciPy's ``astype`` merges duplicates, and flags that a caller set would be believed.
+    """
+    csr = checked_csr(name, matrix)
+    index = np.int32 if max(csr.nnz, *csr.shape) <= np.iinfo(np.int32).max else np.int64
+    indices, indptr = csr.indices.astype(index, copy=False), csr.indptr.astype(index, copy=False)
+    return sp.csr_array((csr.data.astype(np.float32, copy=False), indices, indptr), shape=csr.shape)
 
 
 def checked_adjacency(adjacency: Any, num_nodes: int) -> sp.csr_array:
@@ -135,13 +137,25 @@ def checked_column(name: str, column: Any, num_nodes: int) -> NDArray[Any]:
     array = np.asarray(column)
     if array.shape != (num_nodes,):
         raise GraphError(f"{name} has shape {array.shape}, expected one value for each of the {num_nodes} nodes")
+    if array.dtype.kind in "OU":
+        check_texts(name, array.tolist())
     return _frozen(array)
+
+
+def check_texts(name: str, values: Iterable[Any]) -> None:
+    """Refuse text with lone surrogates: no file can hold it."""
+    for position, value in enumerate(values):
+        if isinstance(value, str) and not value.isascii():
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                raise GraphError(f"{name}: {quoted(value)} at {position} is no text that a file can hold") from None
 
 
 def checked_columns(kind: str, columns: Mapping[str, Any], num_nodes: int, dtype: Any) -> Mapping[str, NDArray[Any]]:
     """Named columns of one value a node, of ``dtype`` if one is given."""
-    checked = {name: checked_column(f"{kind} {name!r}", column, num_nodes) for name, column in columns.items()}
+    checked = {name: checked_column(f"{kind} {quoted(name)}", column, num_nodes) for name, column in columns.items()}
     for name, column in checked.items():
         if dtype is not None and column.dtype != dtype:
-            raise GraphError(f"{kind} {name!r} has dtype {column.dtype}, expected {np.dtype(dtype).name}")
+            raise GraphError(f"{kind} {quoted(name)} has dtype {column.dtype}, expected {np.dtype(dtype).name}")
     return MappingProxyType(checked)

@@ -3,33 +3,56 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from degem.errors import GraphError, GraphNotice
+from degem.errors import GraphError, GraphNotice, one_line, quoted
+from degem.files import memory_limit
 from degem.graph_checks import MAX_LABEL
 from degem.index_checks import checked_csr, csr_from_parts
 
 # Without features, labels or num_nodes the largest index tells how many nodes there are: one edge must not make 10⁹.
 MAX_INFERRED_NODES = 1_000_000
 NODES_PER_EDGE_END = 10
+BYTES_PER_NODE = 200  # of a graph without features: labels, ids, edges, and the structural features made for it
 
 
 def notice(text: str) -> None:
     """Tell the caller of a ``Graph.from_…`` what was tidied."""
-    warnings.warn(GraphNotice(text), stacklevel=4)
+    warnings.warn(GraphNotice(one_line(text)), stacklevel=4)
 
 
 def as_array(name: str, values: Any) -> NDArray[Any]:
-    """``values`` as a NumPy array; rows of different lengths are an error."""
+    """``values`` as a NumPy array; rows of different lengths, and hidden values, are an error."""
+    if hasattr(values, "detach"):
+        return tensor_array(name, values)
+    if np.ma.isMaskedArray(values):
+        raise GraphError(f"{name} is a masked array: fill what is masked first")
     try:
         return np.asarray(values)
-    except ValueError:
-        raise GraphError(f"{name} is not an array: its rows have different lengths") from None
+    except (ValueError, TypeError, OverflowError, RuntimeError):
+        raise GraphError(f"{name} is not an array: its rows have different lengths, or it holds no numbers") from None
+
+
+def names_or_none(name: str, values: Any) -> tuple[str, ...] | None:
+    """Names as a tuple of texts."""
+    if values is None:
+        return None
+    if isinstance(values, str) or not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0:
+        raise GraphError(f"{name} must be a list of texts, got {quoted(values)}")
+    return tuple(map(str, values))
+
+
+def arrays_by_name(name: str, values: Any) -> dict[str, NDArray[Any]]:
+    """Named columns as arrays."""
+    if not isinstance(values, Mapping | None):
+        raise GraphError(f"{name} must be a dict of arrays, got {quoted(values)}")
+    return {str(key): as_array(f"{name}: {quoted(key)}", value) for key, value in (values or {}).items()}
 
 
 def matrix_or_none(name: str, values: Any) -> Any:
@@ -44,27 +67,38 @@ def encode_labels(values: Sequence[Any]) -> tuple[NDArray[np.int64], tuple[str, 
         >>> encode_labels(["b", "a", None])
         (array([ 1,  0, -1]), ('a', 'b'))
     """
-    known = [not (value is None or value == "" or value != value) for value in values]
-    present = {value for value, ok in zip(values, known, strict=True) if ok}
+    classes: dict[str, Any] = {}
+    names = [_class_name(value) for value in values]
+    for row, (name, value) in enumerate(zip(names, values, strict=True)):
+        if name is not None and classes.setdefault(name, value) != value:
+            raise GraphError(
+                f"labels: {quoted(value)} at {row} and {quoted(classes[name])} are two classes of one name"
+            )
     try:
-        ordered = sorted(present)
+        ordered = sorted(classes, key=classes.__getitem__)
     except TypeError:
-        ordered = sorted(present, key=str)
-    index = {value: position for position, value in enumerate(ordered)}
-    labels = np.array([index[value] if ok else -1 for value, ok in zip(values, known, strict=True)], dtype=np.int64)
-    return labels, tuple(str(_plain_number(value)) for value in ordered)
+        ordered = sorted(classes)
+    index = {name: position for position, name in enumerate(ordered)} | {None: -1}
+    return np.array([index[name] for name in names], dtype=np.int64), tuple(ordered)
 
 
-def _plain_number(value: Any) -> Any:
-    """A whole float as an int, so that class 3.0 is called "3"."""
-    if isinstance(value, float | np.floating) and float(value).is_integer():
-        return int(value)
-    return value
+def _class_name(value: Any) -> str | None:
+    """What a class is called, a whole float like an int; None where it is unknown."""
+    if isinstance(value, float | np.floating):
+        if value != value:
+            return None
+        value = int(value) if float(value).is_integer() else value
+    if isinstance(value, Collection | np.ndarray) and not isinstance(value, str | bytes):
+        raise GraphError(f"labels: {quoted(value)} is no class but a collection: give one value a node")
+    name = "" if value is None or type(value).__name__ in ("NAType", "NaTType") else str(value)
+    return name or None
 
 
 def infer_num_nodes(num_nodes: int | None, *sources: Any) -> int:
     """The number of nodes from the first array that tells it; the last one, edges, tells only the largest index."""
     *tables, edges = sources
+    if num_nodes is not None and (isinstance(num_nodes, bool) or not isinstance(num_nodes, Integral)):
+        raise GraphError(f"num_nodes must be a whole number, got {quoted(num_nodes)}")
     if num_nodes is None:
         table = next((table for table in tables if table is not None), None)
         if table is not None:
@@ -79,6 +113,8 @@ def infer_num_nodes(num_nodes: int | None, *sources: Any) -> int:
                 )
     if num_nodes < 1:
         raise GraphError("the graph is empty: it needs at least one node")
+    if num_nodes * BYTES_PER_NODE > memory_limit():
+        raise GraphError(f"{num_nodes} nodes do not fit into the memory that is free (or DEGEM_MAX_READ_MIB allows)")
     return int(num_nodes)
 
 
@@ -235,7 +271,12 @@ def attribute_matrix(graph: Any, names: list[Any], attributes: Sequence[str]) ->
     for row, name in enumerate(names):
         for column, attribute in enumerate(attributes):
             value = graph.nodes[name].get(attribute)
-            if not isinstance(value, int | float | np.number):
-                raise GraphError(f"node {name!r}: attribute {attribute!r} is {value!r}, expected a number")
-            matrix[row, column] = value
+            try:
+                matrix[row, column] = value if isinstance(value, int | float | np.number) else np.nan
+            except (OverflowError, TypeError, ValueError):
+                matrix[row, column] = np.nan
+            if not np.isfinite(matrix[row, column]):
+                raise GraphError(
+                    f"node {quoted(name)}: attribute {quoted(attribute)} is {quoted(value)}, expected a number"
+                )
     return matrix

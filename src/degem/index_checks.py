@@ -19,6 +19,7 @@ def check_compressed(
     many ``indices``, each in 0 … ``num_columns − 1``. SciPy's own check is skipped where ``indptr`` ends at 0.
 
     Example:
+        >>> import numpy as np
         >>> check_compressed("features", np.array([0, 1, 2]), np.array([1, 0]), 2, num_rows=2, num_columns=2)
         >>> check_compressed("features", np.array([0, 9, 0]), np.array([1, 0]), 2, num_rows=2, num_columns=2)
         Traceback (most recent call last):
@@ -53,6 +54,7 @@ def check_sparse(name: str, matrix: Any) -> None:
     """Refuse a SciPy matrix whose index arrays point outside it, whatever its format.
 
     Example:
+        >>> import numpy as np
         >>> check_sparse("features", sp.csc_array(np.eye(2)))
     """
     if len(matrix.shape) != 2:

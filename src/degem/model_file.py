@@ -9,20 +9,19 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-import re
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
-from filelock import FileLock
+from filelock import FileLock, Timeout
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
-from degem.errors import ModelFileError
-from degem.files import STAGING, read_regular, replaced, sweep
-from degem.ops.mapped import available_mib
+from degem.errors import DegemError, ModelFileError, quoted
+from degem.files import STAGING, memory_limit, read_regular, replaced, sweep
 
 FORMAT = "degem-model"
 FORMAT_VERSION = 3
@@ -30,8 +29,18 @@ ABOUT = "model.json"
 TENSORS = "state-*.safetensors"
 LOCK = ".lock"
 MAX_DESCRIPTION = 1 << 26  # bytes
-HEX_64 = re.compile("[0-9a-f]{64}")
+PATIENCE = 60.0  # seconds to wait for another saver
 AGAIN = "fit and save the model again"
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class Description(BaseModel):
+    """What ``model.json`` must say; a method may say more."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    checksum: str = Field(pattern="^[0-9a-f]{64}$")
+    versions: dict[str, str]
 
 
 def write(path: Path, state: dict[str, torch.Tensor], about: dict[str, Any]) -> None:
@@ -57,8 +66,8 @@ def write(path: Path, state: dict[str, torch.Tensor], about: dict[str, Any]) -> 
     home = path / _tensors_name(checksum)
     try:
         path.mkdir(parents=True, exist_ok=True)
-        with FileLock(path / LOCK):  # two savers take turns; the system frees the lock of one that is killed
-            sweep(path)
+        with FileLock(path / LOCK, timeout=PATIENCE):  # two savers take turns; the lock of a killed one is free
+            sweep(path, abandoned=0)
             with replaced(home) as file:
                 file.write(tensors)
             with replaced(path / ABOUT) as file:
@@ -66,8 +75,12 @@ def write(path: Path, state: dict[str, torch.Tensor], about: dict[str, Any]) -> 
             for old in path.glob(TENSORS + "*"):
                 if old != home:
                     old.unlink(missing_ok=True)
+    except Timeout:
+        raise ModelFileError(f"{path} is being written by another process: try again") from None
     except OSError as error:
         raise ModelFileError(f"{path} cannot be written: {error.strerror}") from None
+    except DegemError as error:
+        raise ModelFileError(error) from None
 
 
 def check_target(path: Path) -> None:
@@ -85,14 +98,18 @@ def read(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
     about = read_about(path)
     home = path / _tensors_name(about["checksum"])
     try:
-        tensors = read_regular(home, int(available_mib() * 2**20))
+        tensors = read_regular(home, memory_limit())
+    except FileNotFoundError:
+        if read_about(path)["checksum"] != about["checksum"]:
+            return read(path)  # saved anew in this very moment
+        raise ModelFileError(f"{home} cannot be read (it is missing): {AGAIN}") from None
     except OSError as error:
         raise ModelFileError(f"{home} cannot be read ({error.strerror}): {AGAIN}") from None
     if hashlib.sha256(tensors).hexdigest() != about["checksum"]:
         raise ModelFileError(f"{home} is truncated or altered (checksum differs): {AGAIN}")
     try:
         return load_tensors(tensors), about
-    except SafetensorError as error:
+    except (SafetensorError, KeyError, ValueError) as error:  # KeyError: a type that PyTorch has no name for
         raise ModelFileError(f"{home} is not a safetensors file: {error}") from None
 
 
@@ -116,15 +133,52 @@ def read_about(path: Path) -> dict[str, Any]:
     expected = about.pop("about_checksum", None)
     if _checksum(about) != expected:
         raise ModelFileError(f"{path}: {ABOUT} was altered (checksum differs): {AGAIN}")
-    if not isinstance(about.get("checksum"), str) or not HEX_64.fullmatch(about["checksum"]):
-        raise ModelFileError(f"{path}: {ABOUT} names no file of tensors: {AGAIN}")
-    return about
+    return about | checked(path, Description, about).model_dump()
+
+
+def checked(path: str | Path, kind: type[Model], about: dict[str, Any]) -> Model:
+    """A description parsed into a type; the first thing that does not fit is a :class:`ModelFileError`."""
+    try:
+        return kind.model_validate(about)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        place = ".".join(str(part) for part in problem["loc"])
+        raise ModelFileError(f"{path}: {ABOUT}: {quoted(place)}: {problem['msg']}: {AGAIN}") from None
+
+
+def tensor_of(state: dict[str, torch.Tensor], name: str, dtype: torch.dtype, *shape: int | None) -> torch.Tensor:
+    """A tensor of a model file, if it is there with that type and shape.
+
+    Arguments:
+        state: The tensors of the file.
+        name: Its name.
+        dtype: The type it must have.
+        shape: The size of each dimension; None for any.
+
+    Example:
+        >>> tensor_of({"bank": torch.ones(3, 2)}, "bank", torch.float32, None, 2).shape
+        torch.Size([3, 2])
+    """
+    if name not in state:
+        raise ModelFileError(f"the model file lacks the tensor {quoted(name)}: fit and save the model again")
+    tensor = state[name]
+    fits = len(tensor.shape) == len(shape) and all(
+        size in (None, found) for size, found in zip(shape, tensor.shape, strict=True)
+    )
+    if tensor.dtype != dtype or not fits:
+        raise ModelFileError(
+            f"the model file's tensor {quoted(name)} is {tensor.dtype} of shape {tuple(tensor.shape)}, "
+            f"its method needs {dtype} of shape {shape}: fit and save the model again"
+        )
+    if not tensor.isfinite().all():
+        raise ModelFileError(f"the model file's tensor {quoted(name)} holds NaN or infinities: fit it again")
+    return tensor
 
 
 def foreign(path: str | Path, method: str, expected: str) -> ModelFileError:
     """The error for a model of another method."""
     way_out = "use Detector.load" if expected != "Detector" else "import the module that defines the method first"
-    return ModelFileError(f"{path} holds a {method!r} model, which {expected} cannot load: {way_out}")
+    return ModelFileError(f"{path} holds a {quoted(method)} model, which {expected} cannot load: {way_out}")
 
 
 def _tensors_name(checksum: str) -> str:

@@ -8,19 +8,41 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import re
 from functools import cache
 from typing import Annotated, Any, get_type_hints
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from degem.errors import ParameterError
+from degem.errors import ParameterError, quoted
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Fraction = Annotated[float, Field(ge=0, le=1)]
 Dropout = Annotated[float, Field(ge=0, lt=1)]  # what is kept is scaled by 1 / (1 − dropout)
-Count = Annotated[int, Field(ge=1)]
-NonNegativeInt = Annotated[int, Field(ge=0)]
+# The upper bounds are there for model files from strangers; no honest use comes near them.
+Count = Annotated[int, Field(ge=1, le=10_000_000)]
+Width = Annotated[int, Field(ge=1, le=65_536)]  # of a layer, a latent, a projection
+Depth = Annotated[int, Field(ge=1, le=1_000)]  # layers, hops, heads, flows
+NonNegativeInt = Annotated[int, Field(ge=0, le=2**32 - 1)]
+
+
+def present_device(device: str) -> str:
+    """The device, if this machine has it.
+
+    Example:
+        >>> present_device("cpu")
+        'cpu'
+    """
+    import torch  # slow to load, and most of what parameters are asked needs none
+
+    if device != "cpu" and not re.fullmatch(r"cuda(:\d{1,3})?", device):
+        raise ParameterError(f"device {quoted(device)}: choose cpu, cuda or cuda:N")
+    if device != "cpu" and not torch.cuda.is_available():
+        raise ParameterError(
+            f"device {quoted(device)}: this machine has no CUDA device, or torch was built without CUDA"
+        )
+    return device
 
 
 def names(owner: Any) -> dict[str, Any]:
@@ -80,7 +102,7 @@ def require_known(kind: type, name: str) -> None:
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(sorted(known))}"
-        raise ParameterError(f"{kind.__name__} has no parameter {name!r}: {hint}")
+        raise ParameterError(f"{kind.__name__} has no parameter {quoted(name)}: {hint}")
 
 
 def _validated(owner: str, name: str, annotation: Any, value: Any, *, strict: bool) -> Any:
@@ -89,12 +111,26 @@ def _validated(owner: str, name: str, annotation: Any, value: Any, *, strict: bo
     except ValidationError as error:
         problem = error.errors()[0]["msg"]
         problem = problem[0].lower() + problem[1:]
-        raise ParameterError(f"{owner}: {name} = {value!r} is not allowed: {problem}") from None
+        raise ParameterError(f"{owner}: {name} = {quoted(value)} is not allowed: {problem}") from None
 
 
-def from_json(kind: type, stored: dict[str, Any]) -> dict[str, Any]:
-    """Parameter values as JSON gave them back, nested settings made into their dataclasses again."""
+def from_json(kind: type, stored: dict[str, Any], *, whole: bool = False) -> dict[str, Any]:
+    """Parameter values as JSON gave them back, nested settings made into their dataclasses again.
+
+    Arguments:
+        kind: The class that declares them.
+        stored: The values by name.
+        whole: Whether all of them must be there.
+    """
     known = names(kind)
     for name in stored:
         require_known(kind, name)
-    return {name: _validated(kind.__name__, name, known[name], value, strict=False) for name, value in stored.items()}
+    for name in (field.name for field in dataclasses.fields(kind)) if whole else ():
+        if name not in stored:
+            raise ParameterError(f"{kind.__name__}: the parameter {name!r} is missing")
+    values = {}
+    for name, value in stored.items():
+        if dataclasses.is_dataclass(known[name]) and isinstance(value, dict):
+            value = known[name](**from_json(known[name], value, whole=whole))
+        values[name] = _validated(kind.__name__, name, known[name], value, strict=False)
+    return values

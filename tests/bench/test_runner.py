@@ -1,13 +1,15 @@
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from degem.bench import runner
+from degem.bench import runner, worker
 from degem.bench.specs import Task, Variant
 from degem.bench.store import Row, Store
-from degem.bench.worker import failed
+from degem.bench.worker import failed, key_of
 from degem.errors import DegemError
 
 
@@ -55,7 +57,7 @@ def test_rows_of_another_run_into_the_same_store_are_not_counted(tmp_path: Path,
 def test_other_parameters_or_versions_are_not_done(tmp_path: Path) -> None:
     (task, *_) = tasks("msp")
     store = Store(tmp_path)
-    key = runner._key(task)
+    key = key_of(task)
     row = Row(*key[:3], 0, "strict", 1, 1, 1, 1, 1, 1, 1, version=key[5], parameters=key[6])  # type: ignore[arg-type]
     store.append([row])
     assert runner.pending([task], store) == []
@@ -67,9 +69,9 @@ def test_other_parameters_or_versions_are_not_done(tmp_path: Path) -> None:
 
 def test_another_version_is_not_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (task, *_) = tasks("msp")
-    key = runner._key(task)
+    key = key_of(task)
     Store(tmp_path).append([Row(*key[:3], 0, "strict", *(1,) * 7, version=key[5], parameters=key[6])])  # type: ignore[arg-type]
-    monkeypatch.setattr(runner, "version", lambda _: "99")
+    monkeypatch.setattr(worker, "version", lambda _: "99")
     assert runner.pending([task], Store(tmp_path)) == [task]
 
 
@@ -130,3 +132,47 @@ def test_absent_datasets_are_known_without_reading(tmp_path: Path, data_dir: Pat
         "synthetic-cora-0.2",
     }
     assert set(runner.absent_datasets(["cora", "twitch", "arxiv"], data_dir)) == {"arxiv"}
+
+
+TWO_RUNS = """
+import sys
+from pathlib import Path
+from degem.bench import runner
+from degem.bench.specs import Task, Variant
+places = [(shift, seed) for shift in ("structure", "feature", "label") for seed in (0, 1, 2)]
+tasks = [Task(Variant(m, m), "cornell", *place, "strict", 1.0) for m in ("degree", "norm") for place in places]
+if __name__ == "__main__":
+    runner.run(tasks, Path(sys.argv[1]), data_dir=Path(sys.argv[2]), workers=1)
+"""
+
+
+def test_two_runs_into_one_store_do_no_cell_twice(tmp_path: Path, data_dir: Path) -> None:
+    (tmp_path / "run.py").write_text(TWO_RUNS)
+    command = [sys.executable, str(tmp_path / "run.py"), str(tmp_path / "store"), str(data_dir)]
+    runs = [subprocess.Popen(command) for _ in range(2)]
+    assert [run.wait(300) for run in runs] == [0, 0]
+    rows = Store(tmp_path / "store").rows()
+    assert len(rows) == len({row.key for row in rows}) == 18
+    assert not any(row.error for row in rows)
+
+
+def test_a_run_whose_fork_server_dies_starts_another(tmp_path: Path, data_dir: Path) -> None:
+    killed: list[int] = []
+
+    def kill_server(status: runner.Status, new: object) -> None:
+        if not killed and _children():  # a worker is at work
+            killed.extend(_servers())
+            for server in killed:
+                os.kill(server, signal.SIGKILL)
+
+    slow = [Task(Variant("msp", "msp", {"num_epochs": 500}), *_place(task)) for task in tasks("msp")]
+    todo = [*slow, *tasks("degree", seeds=(1, 2))]
+    runner.run(todo, tmp_path, data_dir=data_dir, workers=1, listener=kill_server)
+    rows = Store(tmp_path).rows()
+    assert killed
+    assert [row.error for row in rows] == [""] * len(todo)
+    assert {row.key for row in rows} == {key_of(task) for task in todo}
+
+
+def _servers() -> list[int]:
+    return [pid for pid in _offspring(os.getpid()) if "forkserver" in Path(f"/proc/{pid}/cmdline").read_text()]

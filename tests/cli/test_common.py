@@ -8,23 +8,36 @@ import pandas as pd
 import pytest
 import torch
 
-from degem.cli.common import Columns, open_graph, prepare_machine, print_json, replaced_file, write_table
-from degem.errors import ParameterError
+from degem.cli.common import Columns, open_graph, prepare_machine, print_json, write_table
+from degem.errors import GraphError, ParameterError
 
 
-def test_a_failed_write_leaves_the_old_file(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_text("old")
+def test_formulas_are_text_in_csv_and_numbers_are_left_alone(tmp_path):
+    table = pd.DataFrame({"node_id": ["=1+1", "@x", "-5", "+49 30", "plain"], "score": [-1.0, 2, 3, 4, 5]})
+    write_table(table, tmp_path / "t.csv")
+    back = pd.read_csv(tmp_path / "t.csv")
+    assert back["node_id"].tolist() == ["'=1+1", "'@x", "-5", "'+49 30", "plain"]
+    assert back["score"].tolist() == [-1, 2, 3, 4, 5]
+    write_table(table, tmp_path / "t.parquet")
+    assert pd.read_parquet(tmp_path / "t.parquet")["node_id"].tolist() == table["node_id"].tolist()
 
-    def interrupted() -> None:
-        with replaced_file(path) as staging:
-            staging.write_text("half")
-            raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_what_no_file_can_hold_is_one_line(tmp_path, name):
+    (tmp_path / name).write_text("old")
+    with pytest.raises(GraphError, match="cannot be written"):
+        write_table(pd.DataFrame({"a": [1], "b": pd.Series(["\udc80"], dtype=object)}), tmp_path / name)
+    assert (tmp_path / name).read_text() == "old"
+
+
+def test_a_link_and_a_mode_are_kept(tmp_path):
+    (tmp_path / "target.csv").write_text("old")
+    (tmp_path / "target.csv").chmod(0o640)
+    (tmp_path / "t.csv").symlink_to("target.csv")
+    write_table(pd.DataFrame({"a": [1]}), tmp_path / "t.csv")
+    assert (tmp_path / "t.csv").is_symlink()
+    assert (tmp_path / "target.csv").read_text() == "a\n1\n"
+    assert stat.S_IMODE((tmp_path / "target.csv").stat().st_mode) == 0o640
 
 
 def test_a_table_is_readable_by_others(tmp_path):

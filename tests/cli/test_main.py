@@ -3,13 +3,15 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
 
 from degem import cli
 from degem.cli import app
-from degem.errors import GraphError
+from degem.cli.common import one_line_warnings
+from degem.errors import GraphError, ScoreWarning
 
 COMMANDS = ["demo", "fit", "score", "evaluate", "info", "methods"]
 
@@ -52,6 +54,13 @@ def _failing(monkeypatch, error: BaseException) -> None:
 def test_an_error_is_one_line(run, monkeypatch, error, code, line):
     _failing(monkeypatch, error)
     assert run("info") == (code, "", line + "\n")
+
+
+def test_a_warning_is_told_once(capsys):
+    with one_line_warnings():
+        for _ in range(3):
+            warnings.warn(ScoreWarning("all the same\n\x1b[2J"), stacklevel=1)
+    assert capsys.readouterr().err == "degem: note: all the same \\x1b[2J\n"
 
 
 def test_debug_shows_the_traceback_wherever_it_stands(monkeypatch):

@@ -16,7 +16,7 @@ import torch
 from sklearn.metrics import roc_auc_score
 
 from degem import Detector, Graph, NodeSet, parameters
-from degem.errors import DegemError, GraphError, NotFittedError, ParameterError
+from degem.errors import DegemError, GraphError, NotFittedError, ParameterError, ScoreWarning
 
 METHODS = sorted(Detector.registry)
 # Enough to learn an easy graph, little enough for a suite: used where a method has such a parameter.
@@ -241,6 +241,7 @@ def test_flags_are_zero_or_one_and_few_on_calibration_like_nodes(method: str) ->
     detector = fit(make(method), calibration_mask=held_out)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.simplefilter("ignore", ScoreWarning)  # every node of this graph has as many non-zeros
         flags = detector.predict(GRAPH, alpha=0.05)
     assert set(np.unique(flags)) <= {0, 1}
     assert flags[held_out].mean() <= 0.05
@@ -253,3 +254,31 @@ def test_progress_and_history_are_told(method: str) -> None:
     detector = fit(make(method), on_progress=steps.append)
     assert steps[-1].done == steps[-1].total
     assert all(np.isfinite(values).all() for values in detector.history_.values())
+
+
+DEGENERATE = {
+    "no variation": np.ones((12, 4)),
+    "nothing": np.zeros((12, 4)),
+    "one node unlike the others": np.eye(12)[:, :4],
+    "enormous": 1e30 * np.random.default_rng(0).random((12, 4)),
+    "one column": np.arange(12.0)[:, None],
+}
+
+
+@pytest.mark.parametrize("case", DEGENERATE)
+def test_degenerate_features_give_scores_a_warning_or_one_line(method: str, case: str) -> None:
+    graph = Graph.from_arrays(
+        features=DEGENERATE[case], edges=[(i, i + 1) for i in range(11)], labels=np.arange(12) % 2
+    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            quick = {"num_epochs": 3} if "num_epochs" in parameters.names(Detector.registry[method]) else {}
+            detector = make(method, **quick)
+            exposure = NodeSet(graph, np.array([11])) if detector.needs_exposure else None
+            scores = detector.fit(graph, exposure=exposure).decision_function(graph)
+        except DegemError:
+            return
+    assert np.isfinite(scores).all()
+    told = [entry for entry in caught if entry.category is ScoreWarning]
+    assert bool(told) == bool((scores == scores[0]).all())

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.io import savemat
 
 from degem.data import datasets
 from degem.data.datasets import DATASETS, describe, load_dataset, missing_files
@@ -143,6 +144,39 @@ def test_no_code_runs_from_a_pickled_raw_file(data_dir: Path, tmp_path: Path) ->
     assert not (tmp_path / "ran").exists()
 
 
+def test_a_processed_file_beside_the_raw_ones_is_not_even_looked_at(data_dir: Path, tmp_path: Path) -> None:
+    folder = tmp_path / DATASETS["cornell"].folder
+    folder.mkdir(parents=True)
+    for file in DATASETS["cornell"].files:
+        (folder / file).write_bytes((data_dir / DATASETS["cornell"].folder / file).read_bytes())
+    (folder.parent / "processed").mkdir()
+    for name in ("data.pt", "pre_filter.pt", "pre_transform.pt"):
+        (folder.parent / "processed" / name).write_bytes(b"not even a pickle")
+    assert load_dataset("cornell", tmp_path).num_nodes == 183
+
+
+def test_index_arrays_of_a_raw_archive_are_checked(data_dir: Path, tmp_path: Path) -> None:
+    about = DATASETS["amazon-photo"]
+    source, folder = data_dir / about.folder / about.files[0], tmp_path / about.folder
+    folder.mkdir(parents=True)
+    with np.load(source) as archive:
+        arrays = {name: archive[name] for name in archive.files if archive[name].dtype != object}
+    arrays["adj_indices"][5] = 10**6
+    np.savez(folder / about.files[0], **arrays)
+    with pytest.raises(GraphError, match="indices lie outside"):
+        load_dataset("amazon-photo", tmp_path)
+
+
+def test_index_arrays_of_a_matlab_file_are_checked(tmp_path: Path) -> None:
+    network = sp.csc_array(np.eye(3))
+    network.indices = np.array([0, 1, 10**6], dtype=np.int32)
+    folder = tmp_path / DATASETS["citation-acm"].folder
+    folder.mkdir(parents=True)
+    savemat(folder / "acmv9.mat", {"network": network, "attrb": np.eye(3), "group": np.eye(3)})
+    with pytest.raises(GraphError, match="outside"):
+        load_dataset("citation-acm", tmp_path)
+
+
 def test_an_unknown_name_lists_the_known_ones() -> None:
     with pytest.raises(DegemError, match="cora"):
         describe("corra")
@@ -190,7 +224,7 @@ def test_filtered_graphs_are_read_without_unpickling(tmp_path: Path) -> None:
     np.savez(folder / "chameleon_filtered.npz", **arrays)
     assert load_dataset("chameleon-filtered", tmp_path).num_edges == 2
     np.savez(folder / "chameleon_filtered.npz", **{**arrays, "node_labels": np.array([0, None, 1], dtype=object)})
-    with pytest.raises(ValueError, match="pickle"):
+    with pytest.raises(GraphError, match="not that of a plain array"):
         load_dataset("chameleon-filtered", tmp_path)
 
 

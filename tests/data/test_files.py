@@ -131,6 +131,8 @@ def test_ids_lose_nothing(write, ids, expected):
         (["b", "a"], [1, 0], ("a", "b")),
         (["b", ""], [0, -1], ("b",)),
         (["1", "x"], [0, 1], ("1", "x")),
+        (["0x10", "0x2"], [0, 1], ("0x10", "0x2")),
+        (["01", "1"], [0, 1], ("01", "1")),
     ],
 )
 def test_labels_are_numbers_or_names(write, values, expected, classes):
@@ -140,7 +142,14 @@ def test_labels_are_numbers_or_names(write, values, expected, classes):
 
 
 @pytest.mark.parametrize(
-    ("values", "expected"), [(["1999", "2000"], [1999, 2000]), (["1.5", "2"], [1.5, 2]), (["a", ""], ["a", ""])]
+    ("values", "expected"),
+    [
+        (["1999", "2000"], [1999, 2000]),
+        (["1.5", "2"], [1.5, 2]),
+        (["a", ""], ["a", ""]),
+        (["00501", "10001"], ["00501", "10001"]),
+        (["0x10", "16"], ["0x10", "16"]),
+    ],
 )
 def test_kept_columns_are_numbers_or_text(write, values, expected):
     graph = read_graph(write(f"id,x,k\na,1,{values[0]}\nb,2,{values[1]}\n", "s,t\n"), keep_columns=["k"])
@@ -172,6 +181,9 @@ def test_both_kinds_of_table(write):
 
 BAD_NODES = {
     "nothing at all": ("", ["nodes.csv", "empty"]),
+    "a mark alone": (b"\xef\xbb\xbf", ["nodes.csv", "empty"]),
+    "a mark and a line": (b"\xef\xbb\xbf\nid,x\n", ["nodes.csv", "empty"]),
+    "colours of a terminal": ("id,x\na,\x1b[31m\n", ["'\\x1b[31m' is not a number"]),
     "a header alone": ("id,x\n", ["nodes.csv", "no rows"]),
     "a category": ("id,x,colour\na,1,\nb,2,red\n", ["column 'colour', row 2", "'red'", "0/1", "keep_columns"]),
     "a hole": ("id,x\na,1\nb,\n", ["column 'x', row 2", "no value", "fill"]),
@@ -230,6 +242,33 @@ def test_bad_parquet(write, tmp_path):
     for damaged in (whole[:50], whole[:-20], b"", b"PAR1" * 20):
         (tmp_path / "nodes.parquet").write_bytes(damaged)
         refused(tmp_path, "nodes.parquet cannot be read")
+
+
+def test_parquet_cells_that_are_collections(write):
+    edges = pd.DataFrame({"s": [1], "t": [1]})
+    for label in ([[1.0, 2.0]], [b"\xff"], [{"a": 1}]):
+        refused(write(pd.DataFrame({"id": [1], "label": label, "x": [1]}), edges), "column 'label' holds", "one text")
+
+
+def test_what_parquet_unpacks_to_is_known_before(write, monkeypatch):
+    monkeypatch.setenv("DEGEM_MAX_READ_MIB", "16")
+    edges = pd.DataFrame({"s": [1], "t": [1]})
+    path = write(pd.DataFrame({"id": np.arange(10**6), "x": np.zeros(10**6)}), edges)
+    assert (path / "nodes.parquet").stat().st_size < 8 << 20
+    refused(path, "1,000,000 rows, too many")
+    refused(
+        write(pd.DataFrame({"id": range(100), "label": ["x" * 10**6] * 100, "x": 1}), edges), "'label' is too large"
+    )
+
+
+def test_a_table_larger_than_the_limit_is_not_read(write, monkeypatch):
+    monkeypatch.setenv("DEGEM_MAX_READ_MIB", "1")
+    refused(write("id,x\n" + "1,1\n" * 100_000), "400,005 bytes, too many")
+
+
+def test_messages_quote_little(write):
+    message = refused(write("id,x\na," + "y" * 300_000 + "\n"), "is not a number")
+    assert len(message) < 600
 
 
 @pytest.mark.parametrize(
@@ -350,7 +389,7 @@ def test_a_crash_while_writing_leaves_the_old_archive(tmp_path, monkeypatch):
     before = path.read_bytes()
 
     def half(file, **_):
-        file.write_bytes(b"half")
+        file.write(b"half")
         raise KeyboardInterrupt
 
     monkeypatch.setattr(np, "savez", half)

@@ -35,3 +35,25 @@ def test_another_key_is_another_entry(tmp_path: Path, monkeypatch: pytest.Monkey
     for seed in (0, 1, 0):
         make(seed)
     assert made == [0, 1]
+
+
+def test_a_changed_archive_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small_graph: Graph) -> None:
+    monkeypatch.setenv("DEGEM_CACHE", str(tmp_path))
+    made = []
+
+    def load() -> Graph:
+        return cached("kind", {"a": 1}, lambda: (made.append(1) or {"g": small_graph}, {}))[0]["g"]
+
+    load()
+    (path,) = (tmp_path / "kind").iterdir()
+    with np.load(path) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    for name in arrays:
+        if arrays[name].dtype == np.float32:
+            arrays[name][0, 0] += 1  # a whole archive, of another graph
+    np.savez(path, **arrays)
+    np.testing.assert_array_equal(load().features, small_graph.features)
+    assert len(made) == 2
+    assert len(list((tmp_path / "kind").iterdir())) == 1
+    load()
+    assert len(made) == 2

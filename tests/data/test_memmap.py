@@ -62,3 +62,18 @@ def test_faults_name_the_folder(folder: Path) -> None:
     (folder / "indices.npy").unlink()
     with pytest.raises(GraphError, match=r"no indices\.npy"):
         read_memmap(folder)
+
+
+def test_index_arrays_that_point_outside_are_refused(folder: Path) -> None:
+    indptr = np.load(folder / "indptr.npy")
+    for forged in (np.where(np.arange(len(indptr)) == 3, 10**6, indptr), np.zeros_like(indptr), indptr[::-1].copy()):
+        np.save(folder / "indptr.npy", forged.astype(np.int32))
+        with pytest.raises(GraphError, match="not a valid CSR"):
+            read_memmap(folder)
+
+
+def test_bytes_behind_an_array_are_refused(folder: Path) -> None:
+    with (folder / "features.npy").open("ab") as file:
+        file.write(bytes(4))
+    with pytest.raises(GraphError, match=r"features\.npy is not a plain"):
+        read_memmap(folder)

@@ -7,7 +7,6 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -15,13 +14,15 @@ from pathlib import Path
 from degem.bench.processes import fork_server, shares
 from degem.bench.specs import Task
 from degem.bench.store import Row, Store
-from degem.bench.worker import Group, Places, failed, work
+from degem.bench.worker import BUSY, Group, Places, failed, key_of, work
 from degem.data.datasets import missing_files
 from degem.data.locations import cache_root, data_root
 from degem.shifts import domain
 from degem.shifts.scenarios import SYNTHETIC, TWITCH, kind_of
 
 POLL = 0.2
+SERVER_DIED = 255  # what multiprocessing tells of workers whose server is gone
+MAX_DEATHS = 10  # of servers, then something is wrong with the machine
 
 
 @dataclass
@@ -49,7 +50,7 @@ Listener = Callable[[Status, Sequence[Row]], None]
 def pending(tasks: Iterable[Task], store: Store) -> list[Task]:
     """The tasks without a good row of this version and these parameters."""
     done = {key for key, row in store.latest().items() if not row.error}
-    return [task for task in tasks if _key(task) not in done]
+    return [task for task in tasks if key_of(task) not in done]
 
 
 def run(
@@ -75,24 +76,41 @@ def run(
         store.prepare()
     status = Status(total=len(todo), skipped=len(tasks) - len(todo))
     count, threads = shares(workers)
-    context = fork_server(threads, {task.variant.method for task in todo})
+    methods = {task.variant.method for task in todo}
+    context = fork_server(threads, methods)
     before = len(store.rows())
-    mine = {_key(task) for task in todo}  # another run may write into the same store
+    mine = {key_of(task) for task in todo}  # another run may write into the same store
     waiting, seen, size = grouped(todo), before, store.size()
     active: list[tuple[BaseProcess, Group]] = []
+    deaths = 0
     try:
         while waiting or active:
             while waiting and len(active) < count:
                 group = waiting.pop(0)
                 process = context.Process(target=work, args=(group, folder, places, threads, os.getpid()))
-                process.start()
+                try:
+                    process.start()
+                except (OSError, EOFError):  # the server is dying
+                    deaths += 1
+                    if deaths > MAX_DEATHS:
+                        raise
+                    waiting.insert(0, group)
+                    time.sleep(POLL)
+                    context = fork_server(threads, methods)
+                    break
                 active.append((process, group))
                 status.running[_name(group)] = time.perf_counter()
             wait([process.sentinel for process, _ in active], POLL)
             for ended in [pair for pair in active if not pair[0].is_alive()]:
                 active.remove(ended)
                 status.running.pop(_name(ended[1]), None)
-                if ended[0].exitcode:
+                if ended[0].exitcode == BUSY:  # another process is at this group: see later what it left
+                    waiting.append(ended[1])
+                elif ended[0].exitcode == SERVER_DIED and deaths < MAX_DEATHS:  # its workers live on: see later
+                    deaths += 1
+                    context = fork_server(threads, methods)
+                    waiting.append(ended[1])
+                elif ended[0].exitcode:
                     store.append(_lost(ended[1], store.rows()[before:], ended[0].exitcode))
             new: list[Row] = []
             if store.size() != size:
@@ -137,12 +155,7 @@ def _lost(group: Group, rows: Sequence[Row], exitcode: int) -> list[Row]:
     finished = {row.key for row in rows}
     reason = f"killed by signal {-exitcode}" if exitcode < 0 else f"ended with code {exitcode}"
     text = f"the worker was {reason}; too little memory is the usual cause"
-    return [failed(task, text) for task in group.tasks if _key(task) not in finished]
-
-
-def _key(task: Task) -> tuple[str, ...]:
-    place = (task.dataset, task.shift, str(task.seed), task.protocol)
-    return task.variant.method, *place, version("degem"), task.parameters
+    return [failed(task, text) for task in group.tasks if key_of(task) not in finished]
 
 
 def _name(group: Group) -> str:

@@ -11,7 +11,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from degem.errors import DegemError
+from degem.errors import DegemError, quoted
+from degem.files import replaced
 
 NAME = "results.csv"
 
@@ -106,7 +107,9 @@ class Store:
         lines = text[: text.rfind(b"\n") + 1].decode(errors="replace").splitlines()
         reader = csv.DictReader(lines)
         if lines and tuple(reader.fieldnames or ()) not in (COLUMNS, _OLD_COLUMNS):
-            raise DegemError(f"{self.path} is no store of results (its first line is {lines[0][:40]!r}): move it away")
+            raise DegemError(
+                f"{self.path} is no store of results (its first line is {quoted(lines[0][:40])}): move it away"
+            )
         return [self._row(record, reader.line_num) for record in reader]
 
     def _row(self, record: dict[str, str], line: int) -> Row:
@@ -131,9 +134,8 @@ class Store:
         with self.path.open("rb") as file:
             if file.readline() != _line(_OLD_COLUMNS):
                 return
-        upgraded = self.path.with_suffix(".upgraded")
-        upgraded.write_bytes(_line(COLUMNS) + b"".join(_line(_texts(row)) for row in self.rows()))
-        upgraded.replace(self.path)
+        with replaced(self.path, follow_link=True) as fresh:
+            fresh.write(_line(COLUMNS) + b"".join(_line(_texts(row)) for row in self.rows()))
 
     def size(self) -> int:
         """The size of the file in bytes: it changes when there are new rows."""

@@ -28,6 +28,7 @@ from degem.bench.store import made_folder
 from degem.data.splits import random_split
 from degem.detectors import Detector
 from degem.errors import DegemError, ParameterError
+from degem.files import write_text
 from degem.graph import Graph, NodeSet
 from degem.metrics import accuracy, auroc_ood_positive
 from degem.shifts import Scenario
@@ -199,5 +200,5 @@ def tune(
         raise DegemError(f"{study_name}: every trial failed ({reason})")
     best = Best(study.best_params, study.best_value, len(finished))
     about = {"method": method, "protocol": protocol, "on": name, "value": best.value, "parameters": best.parameters}
-    (folder / BEST).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")
+    write_text(folder / BEST, json.dumps(about, indent=1) + "\n")
     return best

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import gc
+import hashlib
 import os
 import resource
 import signal
+import sys
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -26,6 +29,8 @@ from degem.detectors.backbone import BackboneCache, BackboneDetector
 from degem.shifts import Arrival, Scenario, Settings, load_arrival, load_scenario
 
 NAN = float("nan")
+BUSY = 75  # exit code: another run works on the same group
+CLAIMS = ".claims"
 
 
 @dataclass(frozen=True)
@@ -69,10 +74,35 @@ def work(group: Group, folder: Path, places: Places, threads: int, parent: int) 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
     _end_with(parent)
     store = Store(folder)
+    if _claimed(group, folder) is None:
+        sys.exit(BUSY)
+    done = {key for key, row in store.latest().items() if not row.error}  # by another run, meanwhile
+    group = replace(group, tasks=tuple(task for task in group.tasks if key_of(task) not in done))
     gc.freeze()  # the libraries' objects stay: collecting is then cheap
     for rows in results(group, lambda: _scenario(group, places.data)):
         store.append(rows)
         gc.collect()
+
+
+def _claimed(group: Group, folder: Path) -> int | None:
+    """A lock on one byte of a file, a byte for each group, so that two runs into one store share the work.
+
+    The file stays open: the system frees the lock when this process ends, in whatever way.
+    """
+    about = (group.dataset, group.kind, group.seed, group.protocol, group.label_rate)
+    place = int.from_bytes(hashlib.sha256(repr(about).encode()).digest()[:7])
+    handle = os.open(folder / CLAIMS, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    try:
+        fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+    except BlockingIOError:
+        return None
+    return handle
+
+
+def key_of(task: Task) -> tuple[str, ...]:
+    """What tells the row of a task from others."""
+    place = (task.dataset, task.shift, str(task.seed), task.protocol)
+    return task.variant.method, *place, version("degem"), task.parameters
 
 
 def _scenario(group: Group, data_dir: Path) -> Scenario | Arrival:
@@ -82,6 +112,8 @@ def _scenario(group: Group, data_dir: Path) -> Scenario | Arrival:
 
 def results(group: Group, load: Callable[[], Scenario | Arrival]) -> Iterator[list[Row]]:
     """The rows of a group, one list a fit; whatever fails is a row that says how."""
+    if not group.tasks:
+        return
     try:
         scenario = load()
     except Exception as error:

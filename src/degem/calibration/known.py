@@ -9,7 +9,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from degem.errors import ModelFileError
 from degem.graph import Graph
+from degem.model_file import tensor_of
 
 ENOUGH = 0.5  # of the nodes, and of their edges, must be in a graph that has grown from the one they were in
 
@@ -82,7 +84,13 @@ class KnownNodes:
     @classmethod
     def restored(cls, state: dict[str, torch.Tensor]) -> KnownNodes:
         """The inverse of :meth:`state`."""
-        return cls(*(state[name].numpy() for name in ("ids", "signatures", "ends", "neighbours")))
+        ids = tensor_of(state, "ids", torch.int64, None)
+        signatures = tensor_of(state, "signatures", torch.float64, len(ids))
+        ends = tensor_of(state, "ends", torch.int64, None)
+        neighbours = tensor_of(state, "neighbours", torch.int64, len(ends))
+        if len(ends) and not (ends.min() >= 0 and ends.max() < len(ids)):
+            raise ModelFileError("the model file's known nodes have edges of other nodes: fit and save the model again")
+        return cls(ids.numpy(), signatures.numpy(), ends.numpy(), neighbours.numpy())
 
 
 def signatures_of(graph: Graph, nodes: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from degem.calibration.known import ENOUGH, KnownNodes, hashed, hashes_of
 from degem.errors import CalibrationWarning
 from degem.graph import Graph
+from degem.model_file import tensor_of
 
 ABSENT = (
     "the graph lacks the calibration nodes, or their edges: p-values compare with their scores in the graph of the "
@@ -129,11 +130,17 @@ class Calibration:
         return {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()} | self.nodes.state()
 
     @classmethod
-    def restored(cls, state: dict[str, torch.Tensor]) -> Calibration:
+    def restored(cls, state: dict[str, torch.Tensor], num_features: int) -> Calibration:
         """The inverse of :meth:`state`."""
-        scores, degrees, present = (state[name].numpy() for name in ("scores", "degrees", "present"))
-        features = state["features"].numpy() if "features" in state else None
-        return cls(KnownNodes.restored(state), scores, degrees, present, features)
+        nodes = KnownNodes.restored(state)
+        count = len(nodes.ids)
+        scores = tensor_of(state, "scores", torch.float64, count).numpy()
+        degrees = tensor_of(state, "degrees", torch.int64, count).numpy()
+        present = tensor_of(state, "present", torch.int64, None).numpy()
+        features = None
+        if "features" in state:
+            features = tensor_of(state, "features", torch.float32, count, num_features).numpy()
+        return cls(nodes, scores, degrees, present, features)
 
 
 def _dense(features: NDArray[np.float32] | sp.csr_array) -> NDArray[np.float32]:

@@ -23,8 +23,8 @@ from degem.cli import (
     score,
     tune,
 )
-from degem.cli.common import one_line, one_line_warnings
-from degem.errors import DegemError
+from degem.cli.common import one_line_warnings
+from degem.errors import DegemError, one_line
 
 WRONG_USE = typer.BadParameter.__bases__[0]  # of the words on the command line: typer has no name of its own for it
 

@@ -238,12 +238,13 @@ def docs(
     from degem.bench.arrival_page import arrival_page
     from degem.bench.page import results_page
     from degem.bench.results import tables_in
+    from degem.files import write_text
 
     out.parent.mkdir(parents=True, exist_ok=True)
     pictures = sorted(path.relative_to(out.parent).as_posix() for path in (out.parent / "figures").glob("*.png"))
     found = tables_in(results)
-    out.write_text(results_page(found, pictures), encoding="utf-8")
-    (out.parent / "arrival.md").write_text(arrival_page(found), encoding="utf-8")
+    write_text(out, results_page(found, pictures))
+    write_text(out.parent / "arrival.md", arrival_page(found))
     typer.echo(f"{out}, {out.parent / 'arrival.md'}")
 
 

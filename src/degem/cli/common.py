@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-import os
+import re
 import sys
-import tempfile
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from degem.errors import CalibrationWarning, GraphError, GraphNotice, ParameterError
+from degem.errors import CalibrationWarning, GraphError, GraphNotice, ParameterError, ScoreWarning, one_line
 
 if TYPE_CHECKING:
     import numpy as np
@@ -67,6 +66,9 @@ Settings = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the method; may be given many times."),
 ]
+
+
+FORMULA = re.compile(r"[=+\-@\t\r](?![\d.]+$)")
 
 
 def _between_0_and_1(option: typer.CallbackParam, value: float | None) -> float | None:
@@ -164,13 +166,10 @@ def prepare_machine(threads: int | None, device: str | None) -> None:
     """Use that many CPU threads, and make sure that the device is there."""
     import torch
 
+    from degem import parameters
+
     if device is not None:
-        try:
-            kind = torch.device(device).type
-        except RuntimeError:
-            raise ParameterError(f"--device {device}: choose cpu, cuda or cuda:N") from None
-        if kind == "cuda" and not torch.cuda.is_available():
-            raise ParameterError(f"--device {device}: this machine has no CUDA device, or torch was built without CUDA")
+        parameters.present_device(device)
     if threads is not None:
         torch.set_num_threads(threads)  # ops.propagation follows it
 
@@ -257,34 +256,30 @@ def check_table_path(path: Path) -> None:
 
 
 def write_table(table: pd.DataFrame, path: Path) -> None:
-    """Write a table to Parquet or CSV by its suffix; an interruption leaves the old file, or none."""
+    """Write a table to Parquet or CSV by its suffix; an interruption leaves the old file, or none.
+
+    In CSV, text that a spreadsheet would take for a formula gets an apostrophe in front.
+    """
+    from degem.files import replaced
+
     check_table_path(path)
-    with replaced_file(path) as staging:
-        if path.suffix == ".csv":
-            table.to_csv(staging, index=False)
-        else:
-            table.to_parquet(staging, index=False)
+    with replaced(path, follow_link=True) as file:
+        try:
+            if path.suffix == ".csv":
+                table.transform(_without_formulas).to_csv(file, index=False)
+            else:
+                table.to_parquet(file, index=False)
+        except (ValueError, TypeError) as error:  # lone surrogates; in Parquet numbers and text in one column
+            raise GraphError(
+                f"{path}: the table cannot be written ({error}): rename what its text columns hold"
+            ) from None
 
 
-@contextmanager
-def replaced_file(path: Path) -> Iterator[Path]:
-    """A file to write in the place of ``path``, put there only when all went well."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-    os.close(handle)
-    staging = Path(name)
-    try:
-        yield staging
-        staging.chmod(0o666 & ~_umask())
-        staging.replace(path)
-    finally:
-        staging.unlink(missing_ok=True)
+def _without_formulas(column: pd.Series) -> pd.Series:
+    def safe(value: Any) -> Any:
+        return f"'{value}" if isinstance(value, str) and FORMULA.match(value) else value
 
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    return column if column.dtype.kind in "biufM" else column.map(safe)
 
 
 def print_json(document: Any) -> None:
@@ -304,14 +299,10 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def one_line(message: object) -> str:
-    """Text without line breaks."""
-    return " ".join(str(message).split())
-
-
 @contextmanager
 def one_line_warnings() -> Iterator[None]:
-    """Inside, warnings go to stderr as one line each."""
+    """Inside, warnings go to stderr as one line each, the same one once."""
+    told: set[str] = set()
 
     def show(
         message: Warning | str,
@@ -321,11 +312,13 @@ def one_line_warnings() -> Iterator[None]:
         file: TextIO | None = None,
         line: str | None = None,
     ) -> None:
-        print(f"degem: note: {one_line(message)}", file=sys.stderr)
+        if (text := one_line(message)) not in told:
+            print(f"degem: note: {text}", file=sys.stderr)
+        told.add(text)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of libraries: nothing that a user of the command can do
-        for ours in (GraphNotice, CalibrationWarning):
+        for ours in (GraphNotice, CalibrationWarning, ScoreWarning):
             warnings.simplefilter("always", ours)
         warnings.showwarning = show
         yield

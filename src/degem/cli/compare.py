@@ -22,7 +22,6 @@ from degem.cli.common import (
     open_graph,
     prepare_machine,
     print_json,
-    replaced_file,
 )
 from degem.errors import ParameterError
 
@@ -77,8 +76,7 @@ def compare(
     if out is not None:
         from degem.report import write_comparison
 
-        with replaced_file(out) as staging:
-            write_comparison(found, staging, level=level)
+        write_comparison(found, out, level=level)
     if as_json:
         print_json(found.to_dict() | {"level": level, "drifted": found.drifted(level)})
     else:

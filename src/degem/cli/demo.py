@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from degem.cli.common import AsJson, Seed, prepare_machine, print_json, replaced_file, write_table
+from degem.cli.common import AsJson, Seed, prepare_machine, print_json, write_table
 from degem.cli.evaluate import judged, measured
 
 ALPHA = 0.05
@@ -84,8 +84,8 @@ def _write(folder: Path, before: Graph, after: Graph, detector: Detector, table:
     write_npz(after, folder / "after.npz")
     detector.save(folder / "model")
     write_table(table, folder / "scores.parquet")
-    with replaced_file(folder / "report.html") as staging:
-        write_report(detector, after, staging, alpha=ALPHA, is_ood=after.columns["is_ood"], reference=before)
+    report = folder / "report.html"
+    write_report(detector, after, report, alpha=ALPHA, is_ood=after.columns["is_ood"], reference=before)
 
 
 def _print(rows: list[dict[str, Any]], out: Path) -> None:

@@ -21,7 +21,6 @@ from degem.cli.common import (
     Threads,
     open_graph,
     prepare_machine,
-    replaced_file,
     truth_column,
 )
 from degem.errors import ParameterError
@@ -77,16 +76,15 @@ def report(
     columns = Columns(id_column, label_column, feature_columns, keep_columns)
     loaded = open_graph(graph, columns, features=detector.feature_names_, needed=[ood, time])
     trained_on = None if reference is None else open_graph(reference, columns, features=detector.feature_names_)
-    with replaced_file(out) as staging:
-        write_report(
-            detector,
-            loaded,
-            staging,
-            alpha=alpha,
-            is_ood=None if ood is None else truth_column(loaded, ood),
-            time=time,
-            reference=trained_on,
-            projection=projection.value,
-            title=f"Which nodes of {Path(graph).name} not to trust",
-        )
+    write_report(
+        detector,
+        loaded,
+        out,
+        alpha=alpha,
+        is_ood=None if ood is None else truth_column(loaded, ood),
+        time=time,
+        reference=trained_on,
+        projection=projection.value,
+        title=f"Which nodes of {Path(graph).name} not to trust",
+    )
     typer.echo(f"{out}: open it in a browser")

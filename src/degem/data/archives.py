@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +9,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from degem.errors import GraphError
+from degem.data import arrays as arrays_
+from degem.data.arrays import Arrays
+from degem.errors import GraphError, quoted
 from degem.graph import Graph
 from degem.index_checks import csr_from_parts
 
 CSR_PARTS = ("features_data", "features_indices", "features_indptr", "features_shape")
 SINGLE = {"edges", "labels", "node_ids", "feature_names", "class_names", "features", *CSR_PARTS}
 MASK, COLUMN = "mask_", "column_"
-# What NumPy and zipfile raise on files that are truncated, encrypted, altered, pickled or no archive at all.
-DAMAGE = (OSError, EOFError, ValueError, KeyError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error)
 
 
 def write_npz(graph: Graph, path: str | Path) -> None:
@@ -28,15 +25,14 @@ def write_npz(graph: Graph, path: str | Path) -> None:
 
     Ids and columns that are neither numbers nor booleans are written as text.
     """
-    path = Path(path)
     upper = sp.triu(graph.adjacency, format="coo")
     one_way = np.stack([upper.row, upper.col], axis=1).astype(np.int64)
-    arrays: dict[str, Any] = {
+    arrays: Arrays = {
         "edges": np.concatenate([one_way, one_way[:, ::-1]]),
         "labels": graph.labels,
-        "node_ids": _plain(graph.node_ids),
+        "node_ids": plain(graph.node_ids),
         **{MASK + name: mask for name, mask in graph.masks.items()},
-        **{COLUMN + name: _plain(column) for name, column in graph.columns.items()},
+        **{COLUMN + name: plain(column) for name, column in graph.columns.items()},
     }
     if isinstance(graph.features, sp.csr_array):
         matrix = graph.features
@@ -47,18 +43,17 @@ def write_npz(graph: Graph, path: str | Path) -> None:
     for name, texts in (("feature_names", graph.feature_names), ("class_names", graph.class_names)):
         if texts is not None:
             arrays[name] = np.array(texts, dtype=str)
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as staging:
-        part = Path(staging) / "graph.npz"
-        np.savez(part, **arrays)
-        part.replace(path)
+    arrays_.write_npz(Path(path), arrays)
 
 
 def read_npz(path: Path) -> Graph:
     """The graph in an ``.npz`` archive; nothing in it is ever unpickled."""
-    arrays = _load(path)
+    arrays = arrays_.read_npz(path)
     unknown = sorted(name for name in arrays if name not in SINGLE and not name.startswith((MASK, COLUMN)))
     if unknown:
-        raise GraphError(f"{path}: no graph archive has an array {unknown[0]!r}: see docs/graph-files.md for the names")
+        raise GraphError(
+            f"{path}: no graph archive has an array {quoted(unknown[0])}: see docs/graph-files.md for the names"
+        )
     if "edges" not in arrays:
         raise GraphError(f"{path} has no array 'edges': add one of shape (m, 2), with m = 0 for none")
     edges = arrays["edges"]
@@ -79,16 +74,7 @@ def read_npz(path: Path) -> Graph:
         raise GraphError(f"{path}: {error}") from None
 
 
-def _load(path: Path) -> dict[str, NDArray[Any]]:
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
-    except DAMAGE as error:
-        reason = (str(error) or type(error).__name__).splitlines()[0]
-        raise GraphError(f"{path} is not an .npz archive of plain arrays ({reason}): write one with np.savez") from None
-
-
-def _features(arrays: dict[str, NDArray[Any]]) -> Any:
+def _features(arrays: Arrays) -> Any:
     present = [name for name in CSR_PARTS if name in arrays]
     if not present:
         return arrays.get("features")
@@ -97,31 +83,30 @@ def _features(arrays: dict[str, NDArray[Any]]) -> Any:
     data, indices, indptr, shape = (arrays[name] for name in CSR_PARTS)
     if shape.shape != (2,) or shape.dtype.kind not in "iu":
         raise GraphError(f"features_shape must be two whole numbers, got {shape.dtype} of shape {shape.shape}")
-    if indices.dtype.kind not in "iu" or indptr.dtype.kind not in "iu":
-        raise GraphError("features_indices and features_indptr must be whole numbers")
     return csr_from_parts("features", data, indices, indptr, (int(shape[0]), int(shape[1])))
 
 
 def _distinct(ids: NDArray[Any] | None) -> NDArray[Any] | None:
-    if ids is not None:
+    if ids is not None and ids.ndim == 1:
         _, first, counts = np.unique(ids, return_index=True, return_counts=True)
         if (counts > 1).any():
             again = int(first[counts > 1].min())
-            raise GraphError(f"node_ids: {ids.reshape(-1)[again].item()!r} of node {again} is there more than once")
+            raise GraphError(f"node_ids: {quoted(ids[again].item())} of node {again} is there more than once")
     return ids
 
 
-def _texts(arrays: dict[str, NDArray[Any]], name: str) -> list[str] | None:
+def _texts(arrays: Arrays, name: str) -> list[str] | None:
     if name not in arrays:
         return None
-    if arrays[name].ndim != 1:
-        raise GraphError(f"{name} must be one text each, got shape {arrays[name].shape}")
+    if arrays[name].ndim != 1 or arrays[name].dtype.kind != "U":
+        raise GraphError(f"{name} must be one text each, got {arrays[name].dtype} of shape {arrays[name].shape}")
     return [str(text) for text in arrays[name]]
 
 
-def _prefixed(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
+def _prefixed(arrays: Arrays, prefix: str) -> Arrays:
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
-def _plain(array: NDArray[Any]) -> NDArray[Any]:
+def plain(array: NDArray[Any]) -> NDArray[Any]:
+    """An array that a file can hold: objects as text."""
     return array.astype(str) if array.dtype == object else array

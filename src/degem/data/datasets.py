@@ -16,7 +16,7 @@ from degem.data import readers
 from degem.data.checksums import copy_official, is_pickled
 from degem.data.graph_cache import cached
 from degem.data.locations import cache_root, data_root
-from degem.data.readers import Reader, citation, heterophilous, pyg, twitch
+from degem.data.readers import Reader, attributed, citation, heterophilous, pyg, twitch
 from degem.errors import DataNotFoundError, DegemError, GraphError
 from degem.graph import Graph
 
@@ -75,7 +75,11 @@ def _webkb(name: str) -> tuple[Reader, str, tuple[str, ...]]:
 
 
 def _amazon(name: str) -> tuple[Reader, str, tuple[str, ...]]:
-    return pyg("Amazon", "Amazon", name), f"Amazon/{name}/raw", (f"amazon_electronics_{name.lower()}.npz",)
+    return _archive("Amazon", name, f"amazon_electronics_{name.lower()}.npz")
+
+
+def _archive(loader: str, name: str, file: str) -> tuple[Reader, str, tuple[str, ...]]:
+    return attributed(loader, name, file), f"{loader}/{name}/raw", (file,)
 
 
 def _twitch(country: str) -> tuple[Reader, str, tuple[str, ...]]:
@@ -131,11 +135,7 @@ DATASETS: dict[str, Dataset] = {
     "pubmed": Dataset(*_planetoid("pubmed"), 19717, 44324, 500, 3, 0.80, public_split=True, cut_class=0),
     "amazon-computers": Dataset(*_amazon("Computers"), 13752, 245861, 767, 10, 0.78, cut_class=4),
     "coauthor-cs": Dataset(
-        pyg("Coauthor", "Coauthor", "CS"),
-        "Coauthor/CS/raw",
-        ("ms_academic_cs.npz",),
-        *(18333, 81894, 6805, 15, 0.81),
-        cut_class=4,
+        *_archive("Coauthor", "CS", "ms_academic_cs.npz"), 18333, 81894, 6805, 15, 0.81, cut_class=4
     ),
     "squirrel": Dataset(*_wikipedia("squirrel"), 5201, 198353, 2089, 5, 0.22, cut_class=1),
     "texas": Dataset(*_webkb("texas"), 183, 279, 1703, 5, 0.06, cut_class=1),

@@ -9,7 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from degem.errors import GraphError
+from degem.data.arrays import read_npy
+from degem.errors import GraphError, quoted
 from degem.graph import Graph
 from degem.index_checks import csr_from_parts
 
@@ -43,11 +44,16 @@ def read_memmap(folder: str | Path) -> Graph:
         Graph(2 nodes, 1 edges, 2 features)
     """
     folder = Path(folder)
-    arrays = {file.stem: _opened(file) for file in sorted(folder.glob("*.npy"))}
+    names = sorted(file.stem for file in folder.glob("*.npy"))
+    if unknown := [name for name in names if name not in (*REQUIRED, "labels") and not name.startswith(MASK)]:
+        raise GraphError(
+            f"{folder}: no graph of memory maps has an array {quoted(unknown[0])}: see docs/graph-files.md"
+        )
+    arrays = {name: read_npy(folder / f"{name}.npy") for name in names}
     missing = [name for name in REQUIRED if name not in arrays]
     if missing:
         raise GraphError(f"{folder} has no {missing[0]}.npy: a graph of memory maps needs {', '.join(REQUIRED)}")
-    num_nodes = len(arrays["features"])
+    num_nodes = arrays["features"].shape[0] if arrays["features"].ndim else 0
     masks = {name.removeprefix(MASK): array for name, array in arrays.items() if name.startswith(MASK)}
     try:
         return Graph(
@@ -59,14 +65,6 @@ def read_memmap(folder: str | Path) -> Graph:
         )
     except GraphError as error:
         raise GraphError(f"{folder}: {error}") from None
-
-
-def _opened(file: Path) -> NDArray[Any]:
-    try:
-        array: NDArray[Any] = np.load(file, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise GraphError(f"{file} is not a plain .npy array ({error}): write it with np.save") from None
-    return array
 
 
 def _adjacency(indptr: NDArray[Any], indices: NDArray[Any], num_nodes: int) -> sp.csr_array:

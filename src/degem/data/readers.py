@@ -16,8 +16,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from degem.data.arrays import read_npz
 from degem.errors import DegemError, GraphNotice
 from degem.graph import Graph
+from degem.index_checks import check_sparse, csr_from_parts
 from degem.ops.structural import structural_features
 
 Reader = Callable[[Path], Graph]
@@ -50,8 +52,8 @@ def twitch(country: str) -> Reader:
     """
 
     def read(root: Path) -> Graph:
-        with np.load(root / "Twitch" / country / "raw" / f"{country}.npz", allow_pickle=False) as raw:
-            return _graph(raw["features"], raw["edges"].T, raw["target"])
+        raw = read_npz(root / "Twitch" / country / "raw" / f"{country}.npz")
+        return _graph(raw["features"], raw["edges"].T, raw["target"])
 
     return read
 
@@ -60,9 +62,36 @@ def heterophilous(name: str) -> Reader:
     """A reader of one archive in the layout of Platonov et al. 2023; PyG's class knows no filtered graphs."""
 
     def read(root: Path) -> Graph:
-        path = root / "HeterophilousGraph" / name / "raw" / f"{name}.npz"
-        with np.load(path, allow_pickle=False) as raw:
-            return _graph(raw["node_features"], raw["edges"].T, raw["node_labels"])
+        raw = read_npz(root / "HeterophilousGraph" / name / "raw" / f"{name}.npz")
+        return _graph(raw["node_features"], raw["edges"].T, raw["node_labels"])
+
+    return read
+
+
+def attributed(loader: str, name: str, file: str) -> Reader:
+    """A reader of one archive of Shchur et al. 2018: CSR parts of attributes, taken as 0/1, and of the adjacency.
+
+    PyG's own loader would hand them to SciPy unchecked; it only downloads.
+    """
+
+    def read(root: Path) -> Graph:
+        path = root / loader / name / "raw" / file
+        if not path.is_file():
+            from torch_geometric import datasets
+
+            getattr(datasets, loader)(root=str(root / loader), name=name)
+        raw = read_npz(path)
+        features, adjacency = (
+            csr_from_parts(
+                part,
+                raw[f"{part}_data"],
+                raw[f"{part}_indices"],
+                raw[f"{part}_indptr"],
+                (int(raw[f"{part}_shape"][0]), int(raw[f"{part}_shape"][1])),
+            )
+            for part in ("attr", "adj")
+        )
+        return _graph((features.toarray() > 0).astype(np.float32), _pairs(adjacency), raw["labels"])
 
     return read
 
@@ -106,6 +135,9 @@ def _mat(path: Path) -> dict[str, Any]:
     from scipy.io import loadmat  # slow to load, and two readers need it
 
     arrays: dict[str, Any] = loadmat(path)
+    for name, value in arrays.items():
+        if sp.issparse(value):
+            check_sparse(name, value)
     return arrays
 
 

@@ -13,11 +13,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from degem.data.columns import column_names, read_columns
-from degem.errors import GraphError
+from degem.errors import GraphError, quoted
 from degem.graph import Graph
 from degem.graph_inputs import encode_labels, label_array, notice
 
 MASKS = ("train", "val", "test")
+NUMBER = r"^(-?(0|[1-9][0-9]*)(\.[0-9]*)?([eE][-+]?[0-9]+)?|[Nn]a[Nn])$"
 TRUTH = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -84,12 +85,12 @@ def _roles(
     for position, name in enumerate(asked):
         if name not in names:
             listed = ", ".join(names[:20]) + (", …" if len(names) > 20 else "")
-            raise GraphError(f"{path} has no column {name!r}; it has {listed}")
+            raise GraphError(f"{path} has no column {quoted(name)}; it has {listed}")
         if name in asked[:position]:
-            raise GraphError(f"{path}: column {name!r} is asked for twice: give it one role")
+            raise GraphError(f"{path}: column {quoted(name)} is asked for twice: give it one role")
     ids = id_column or names[0]
     if id_column is None and ids in asked:
-        raise GraphError(f"{path}: its first column, {ids!r}, has another role: name the ids' with id_column")
+        raise GraphError(f"{path}: its first column, {quoted(ids)}, has another role: name the ids' with id_column")
     taken = {ids, *asked}
     label = label_column or ("label" if "label" in names and "label" not in taken else None)
     masks = tuple(f"{name}_mask" for name in MASKS if f"{name}_mask" in names and f"{name}_mask" not in taken)
@@ -106,10 +107,10 @@ def _ids(path: Path, name: str, column: pa.ChunkedArray) -> pa.ChunkedArray:
     elif _is_text(column.type):
         ids = _whole_numbers(column)
     else:
-        raise GraphError(f"{path}: column {name!r} holds {column.type}; ids are text or whole numbers")
+        raise GraphError(f"{path}: column {quoted(name)} holds {column.type}; ids are text or whole numbers")
     missing = pc.is_null(ids) if pa.types.is_integer(ids.type) else pc.or_kleene(pc.is_null(ids), pc.equal(ids, ""))
     if (row := _first(missing)) is not None:
-        raise GraphError(f"{path}: column {name!r}, row {row}: the id is missing")
+        raise GraphError(f"{path}: column {quoted(name)}, row {row}: the id is missing")
     return ids
 
 
@@ -119,7 +120,7 @@ def _whole_numbers(column: pa.ChunkedArray) -> pa.ChunkedArray:
         numbers = pc.cast(column, pa.int64())
     except pa.ArrowInvalid:
         return column
-    return numbers if pc.cast(numbers, column.type).equals(column) else column
+    return numbers if pc.cast(numbers, column.type).equals(column) else column  # 0x10 and 007 are text
 
 
 def _check_distinct(path: Path, name: str, ids: pa.ChunkedArray) -> None:
@@ -128,7 +129,8 @@ def _check_distinct(path: Path, name: str, ids: pa.ChunkedArray) -> None:
     if repeated.any():
         row = int(repeated.argmax())
         raise GraphError(
-            f"{path}: column {name!r}, row {row + 1}: id {ids[row].as_py()!r} is that of row {first[row] + 1} already"
+            f"{path}: column {quoted(name)}, row {row + 1}: "
+            f"id {quoted(ids[row].as_py())} is that of row {first[row] + 1} already"
         )
 
 
@@ -136,7 +138,7 @@ def _edges(path: Path, nodes: Path, ids: pa.ChunkedArray) -> NDArray[np.int64]:
     """The two ends of each edge as row numbers of the node table."""
     names = column_names(path)
     if len(names) < 2:
-        raise GraphError(f"{path} has one column, {names[0]!r}: an edge needs two, its source and its target")
+        raise GraphError(f"{path} has one column, {quoted(names[0])}: an edge needs two, its source and its target")
     if len(names) > 2:
         notice(f"{path}: the first two columns are the edges' ends; {', '.join(names[2:5])} not used")
     table = read_columns(path, texts=names[:2], numbers=[])
@@ -149,7 +151,9 @@ def _edges(path: Path, nodes: Path, ids: pa.ChunkedArray) -> NDArray[np.int64]:
         position = pc.index_in(column, value_set=known.combine_chunks())
         if (row := _first(pc.is_null(position))) is not None:
             stranger = column[row - 1].as_py()
-            raise GraphError(f"{path}: column {name!r}, row {row}: {stranger!r} is no id of {nodes.name}: add the node")
+            raise GraphError(
+                f"{path}: column {quoted(name)}, row {row}: {quoted(stranger)} is no id of {nodes.name}: add the node"
+            )
         ends[:, side] = position.to_numpy()
     return ends
 
@@ -165,8 +169,8 @@ def _features(path: Path, names: Sequence[str], table: pa.Table) -> NDArray[np.f
             row = int(np.argmin(finite))
             value = column[row].as_py()
             raise GraphError(
-                f"{path}: column {name!r}, row {row + 1}: {'no value' if value is None else value} where a finite "
-                "number should be: fill it, drop the node, or leave the column out with feature_columns"
+                f"{path}: column {quoted(name)}, row {row + 1}: {'no value' if value is None else value} where a "
+                "finite number should be: fill it, drop the node, or leave the column out with feature_columns"
             )
     return matrix
 
@@ -176,35 +180,31 @@ def _labels(path: Path, name: str | None, table: pa.Table) -> tuple[NDArray[np.i
     if name is None:
         return None, None
     values = _natural(table[name])
-    if values.dtype.kind == "O":
-        return encode_labels(values.tolist())
     try:
+        if values.dtype.kind == "O":
+            return encode_labels(values.tolist())
         return label_array(values.astype(np.int8) if values.dtype == np.bool_ else values), None
     except GraphError as error:
-        raise GraphError(f"{path}: column {name!r}: {error}") from None
+        raise GraphError(f"{path}: column {quoted(name)}: {error}") from None
 
 
 def _mask(path: Path, name: str, column: pa.ChunkedArray) -> NDArray[np.bool_]:
     mask = np.empty(len(column), dtype=np.bool_)
     for row, value in enumerate(column.to_pylist()):
         if str(value).lower() not in TRUTH:
-            raise GraphError(f"{path}: column {name!r}, row {row + 1}: {value!r} is neither true nor false")
+            raise GraphError(f"{path}: column {quoted(name)}, row {row + 1}: {quoted(value)} is neither true nor false")
         mask[row] = TRUTH[str(value).lower()]
     return mask
 
 
 def _natural(column: pa.ChunkedArray) -> NDArray[Any]:
-    """Text that holds numbers as whole numbers or floats (NaN where empty), anything else as it is."""
-    if pa.types.is_dictionary(column.type):
-        column = pc.cast(column, column.type.value_type)
+    """Text that holds numbers as whole numbers or floats (NaN where empty), anything else as it is: 00501 is text."""
     if _is_text(column.type):
-        empty = pc.if_else(pc.equal(column, ""), None, column)
-        for candidate, kind in ((column, pa.int64()), (empty, pa.float64())):
-            try:
-                column = pc.cast(candidate, kind)
-                break
-            except pa.ArrowInvalid:
-                continue
+        column = _whole_numbers(column)
+    if _is_text(column.type):
+        filled = pc.if_else(pc.equal(column, ""), None, column)
+        if pc.all(pc.match_substring_regex(filled, NUMBER)).as_py() is not False:
+            column = pc.cast(filled, pa.float64())
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 

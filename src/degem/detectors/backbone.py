@@ -33,9 +33,10 @@ from torch.nn import functional
 
 from degem.data.fingerprint import fingerprint
 from degem.detectors.base import Detector, ScoreResult
+from degem.detectors.restoring import restored
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
-from degem.parameters import Count, Dropout, NonNegative, Positive
+from degem.parameters import Count, Dropout, NonNegative, Positive, Width
 from degem.seeding import seeded
 from degem.training import History, OnProgress, evaluating, train
 
@@ -108,8 +109,8 @@ class GCNDetector(Detector):
         normalize_features: Whether rows of features are scaled to unit length.
     """
 
-    hidden_dim: Count = 64
-    num_layers: Annotated[int, Field(ge=2)] = 2
+    hidden_dim: Width = 64
+    num_layers: Annotated[int, Field(ge=2, le=1_000)] = 2
     dropout: Dropout = 0.5
     batch_norm: bool = False
     learning_rate: Positive = 0.01
@@ -191,12 +192,7 @@ class GCNDetector(Detector):
         return {f"network.{name}": value for name, value in self.network_.state_dict().items()}
 
     def _restore(self, state: dict[str, Tensor]) -> None:
-        self.network_ = self._new_network(len(self.classes_))
-        prefix = "network."
-        self.network_.load_state_dict(
-            {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
-        )
-        self.network_.eval()
+        self.network_ = restored(self, lambda: self._new_network(len(self.classes_)), state, "network.")
 
     def _new_network(self, num_classes: int) -> GCN:
         from degem.nn.encoders_gnn import GCN  # slow to load, and a detector that is only described does without

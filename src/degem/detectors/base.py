@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
@@ -17,8 +18,9 @@ from degem.calibration.decisions import Decisions
 from degem.calibration.judged import ScoreResult as ScoreResult
 from degem.calibration.nodes import Calibration
 from degem.detectors.registry import METHODS, Registry
+from degem.detectors.restoring import Stored
 from degem.detectors.split import TrainingSet, resolve_training_set
-from degem.errors import DegemError, GraphError, NotFittedError
+from degem.errors import DegemError, GraphError, ModelFileError, NotFittedError, ScoreWarning, quoted
 from degem.graph import Graph, NodeSet, as_graph
 from degem.parameters import NonNegativeInt
 from degem.training import History, OnProgress, Progress, silent
@@ -131,6 +133,7 @@ class Detector(Decisions, ABC):
             on_epoch: Told after each epoch, with a function that scores by the detector as it is.
         """
         parameters.check(self)
+        parameters.present_device(self.device)
         graph = as_graph(graph)
         training, held_out, classes = resolve_training_set(
             graph,
@@ -166,8 +169,13 @@ class Detector(Decisions, ABC):
         scores = np.asarray(result.scores, dtype=np.float64)
         if scores.shape != (graph.num_nodes,) or not np.isfinite(scores).all():
             raise DegemError(
-                f"{type(self).__name__} gave scores that are not one finite number a node: check the features' scale, "
-                "or fit with another seed"
+                f"{type(self).__name__} gave scores that are not one finite number a node: "
+                "scale the features down, or change its parameters"
+            )
+        if len(scores) > 1 and (scores == scores[0]).all():
+            warnings.warn(
+                ScoreWarning(f"{type(self).__name__} gave all nodes the same score: it cannot tell these apart"),
+                stacklevel=3,
             )
         return dataclasses.replace(result, scores=scores)
 
@@ -221,20 +229,25 @@ class Detector(Decisions, ABC):
             device: Where it shall live; default: where it was fitted.
         """
         state, metadata = model_file.read(Path(path))
-        kind = Detector.registry.get(metadata["method"])
+        stored = model_file.checked(path, Stored, metadata)
+        kind = Detector.registry.get(stored.method)
         if kind is None or not issubclass(kind, cls):
-            raise model_file.foreign(path, metadata["method"], cls.__name__)
-        detector = kind(**parameters.from_json(kind, metadata["parameters"]))
-        detector.device = device or detector.device
-        detector.num_features_ = metadata["num_features"]
-        detector.feature_names_ = _tuple(metadata["feature_names"])
-        detector.classes_ = tuple(metadata["classes"])
-        detector.class_names_ = _tuple(metadata["class_names"])
-        detector.num_training_nodes_ = metadata["num_training_nodes"]
-        detector.history_ = metadata["history"]
+            raise model_file.foreign(path, stored.method, cls.__name__)
+        detector = kind(**parameters.from_json(kind, stored.parameters, whole=True))
+        detector.device = parameters.present_device(device or detector.device)
+        detector.num_features_ = stored.num_features
+        detector.feature_names_ = None if stored.feature_names is None else tuple(stored.feature_names)
+        detector.classes_ = tuple(stored.classes)
+        detector.class_names_ = None if stored.class_names is None else tuple(stored.class_names)
+        detector.num_training_nodes_ = stored.num_training_nodes
+        detector.history_ = stored.history
+        expected = set[str]()
         if "calibration.scores" in state:
-            detector.calibration_ = Calibration.restored(_part(state, "calibration."))
+            detector.calibration_ = Calibration.restored(_part(state, "calibration."), stored.num_features)
+            expected = {f"calibration.{name}" for name in detector.calibration_.state()}
         detector._restore(_part(state, "model."))
+        if extra := state.keys() - expected - {f"model.{name}" for name in detector._state()}:
+            raise ModelFileError(f"{path} holds a tensor {quoted(min(extra))} that {stored.method} does not have")
         return detector
 
     # -- checks ------------------------------------------------------------------------------------------------
@@ -270,10 +283,6 @@ def _telling(on_progress: OnProgress, on_epoch: OnEpoch, detector: Detector, tra
             on_epoch(Epoch(progress.done, progress.total, lambda graph: detector._score_in_training(training, graph)))
 
     return told
-
-
-def _tuple(values: list[str] | None) -> tuple[str, ...] | None:
-    return None if values is None else tuple(values)
 
 
 def _part(state: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:

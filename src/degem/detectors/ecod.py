@@ -13,6 +13,7 @@ from degem.detectors.base import Detector, ScoreResult
 from degem.detectors.feature_rows import BLOCK, dense, feature_rows
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
+from degem.model_file import tensor_of
 from degem.training import History, OnProgress
 
 
@@ -57,7 +58,8 @@ class ECOD(Detector):
         return {"sorted_columns": torch.from_numpy(self.sorted_columns_)}
 
     def _restore(self, state: dict[str, torch.Tensor]) -> None:
-        self.sorted_columns_ = state["sorted_columns"].numpy()
+        width = self.num_features_ * (1 + self.neighbour_means)
+        self.sorted_columns_ = tensor_of(state, "sorted_columns", torch.float32, width, None).numpy()
 
 
 @dataclass(kw_only=True, eq=False)

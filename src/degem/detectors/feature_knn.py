@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from degem.detectors.base import Detector, ScoreResult
 from degem.detectors.feature_rows import BLOCK, dense, feature_rows, is_bag_of_words
 from degem.detectors.split import TrainingSet
+from degem.errors import GraphError
 from degem.graph import Graph
+from degem.model_file import tensor_of
 from degem.ops.features import Features
 from degem.parameters import Count
 from degem.training import History, OnProgress
@@ -65,7 +67,11 @@ class FeatureKNN(Detector):
 
     def _encoded(self, rows: Features) -> NDArray[np.float32]:
         if not self.unit_rows_:
-            return (dense(rows) - self.mean_) / self.scale_
+            with np.errstate(over="ignore"):
+                encoded = (dense(rows) - self.mean_) / self.scale_
+            if not np.isfinite(encoded).all():
+                raise GraphError("features lie too far from those of training: their distances are beyond float32")
+            return encoded
         parts = np.split(dense(rows), 2, axis=1) if self.neighbour_means else [dense(rows)]
         return np.hstack([part / np.maximum(np.linalg.norm(part, axis=1, keepdims=True), 1e-12) for part in parts])
 
@@ -78,8 +84,10 @@ class FeatureKNN(Detector):
         }
 
     def _restore(self, state: dict[str, torch.Tensor]) -> None:
-        self.unit_rows_ = bool(state["unit_rows"])
-        self.mean_, self.scale_, self.bank_ = (state[name].numpy() for name in ("mean", "scale", "bank"))
+        width = self.num_features_ * (1 + self.neighbour_means)
+        self.unit_rows_ = bool(tensor_of(state, "unit_rows", torch.bool))
+        self.mean_, self.scale_ = (tensor_of(state, name, torch.float32, width).numpy() for name in ("mean", "scale"))
+        self.bank_ = tensor_of(state, "bank", torch.float32, None, width).numpy()
 
 
 @dataclass(kw_only=True, eq=False)

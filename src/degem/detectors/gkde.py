@@ -16,7 +16,7 @@ from degem.detectors.split import TrainingSet
 from degem.graph import Graph
 from degem.ops.dirichlet import squared_error_risk, vacuity
 from degem.ops.graph_kernel import kernel_evidence
-from degem.parameters import Count, NonNegative, Positive
+from degem.parameters import Count, NonNegative, Positive, Width
 from degem.seeding import seeded
 from degem.training import History, OnProgress
 
@@ -54,7 +54,7 @@ class GKDE(GCNDetector):
         (20,)
     """
 
-    hidden_dim: Count = 16
+    hidden_dim: Width = 16
     num_epochs: Count = 400
     num_teacher_epochs: Count = 200
     prior_weight: NonNegative = 0.1

@@ -13,7 +13,7 @@ from degem.graph import Graph
 from degem.ops.energy import logit_energy
 from degem.ops.features import to_tensor
 from degem.ops.score_propagation import propagate_energy
-from degem.parameters import Count, Fraction, NonNegative
+from degem.parameters import Depth, Fraction, NonNegative
 
 
 @dataclass(kw_only=True, eq=False)
@@ -42,7 +42,7 @@ class GNNSafePP(EnergyFT):
     """
 
     exposure_weight: NonNegative = 1.0
-    num_propagations: Count = 2
+    num_propagations: Depth = 2
     self_weight: Fraction = 0.5
 
     name: ClassVar[str] = "gnnsafe++"

@@ -13,10 +13,12 @@ from torch import Tensor
 from torch.distributions import Dirichlet
 
 from degem.detectors.base import Detector, ScoreResult
+from degem.detectors.restoring import restored
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
+from degem.model_file import tensor_of
 from degem.ops.dirichlet import uncertain_cross_entropy
-from degem.parameters import Count, Dropout, Fraction, NonNegative, NonNegativeInt, Positive
+from degem.parameters import Count, Depth, Dropout, Fraction, NonNegative, NonNegativeInt, Positive, Width
 from degem.seeding import seeded
 from degem.training import History, OnProgress, evaluating, train
 
@@ -59,10 +61,10 @@ class GPN(Detector):
         (20,)
     """
 
-    hidden_dim: Count = 64
-    latent_dim: Count = 16
-    num_flows: Count = 10
-    num_steps: Count = 10
+    hidden_dim: Width = 64
+    latent_dim: Width = 16
+    num_flows: Depth = 10
+    num_steps: Depth = 10
     teleport: Fraction = 0.1
     uncertainty: Literal["evidence", "own evidence", "probability"] = "evidence"
     entropy_weight: NonNegative = 1e-4
@@ -129,9 +131,8 @@ class GPN(Detector):
         return dict(self.network_.state_dict())
 
     def _restore(self, state: dict[str, Tensor]) -> None:
-        self.network_ = self._new_network(state["class_shares"])
-        self.network_.load_state_dict(state)
-        self.network_.eval()
+        shares = tensor_of(state, "class_shares", torch.float32, len(self.classes_))
+        self.network_ = restored(self, lambda: self._new_network(shares), state)
 
     def _new_network(self, class_shares: Tensor) -> GraphPosteriorNetwork:
         # Slow to load, and a detector that is only described does without.

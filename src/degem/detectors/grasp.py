@@ -13,7 +13,7 @@ from degem.graph import Graph
 from degem.ops.energy import logit_energy
 from degem.ops.features import to_tensor
 from degem.ops.score_propagation import propagate_augmented
-from degem.parameters import Count, Fraction, Positive
+from degem.parameters import Depth, Fraction, Positive
 
 
 @dataclass(kw_only=True, eq=False)
@@ -41,7 +41,7 @@ class GRASP(BackboneDetector):
     """
 
     temperature: Positive = 1.0
-    num_propagations: Count = 8
+    num_propagations: Depth = 8
     self_weight: Fraction = 0.0
     group_share: Fraction = 0.5
     group_weight: Positive = 1.02

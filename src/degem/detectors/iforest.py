@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -12,10 +12,14 @@ from numpy.typing import NDArray
 from degem.detectors.base import Detector, ScoreResult
 from degem.detectors.feature_rows import BLOCK, dense, feature_rows
 from degem.detectors.split import TrainingSet
+from degem.errors import ModelFileError
 from degem.graph import Graph
+from degem.model_file import tensor_of
 from degem.training import History, OnProgress
 
-Trees = dict[str, NDArray[np.float64]]
+Trees = dict[str, NDArray[Any]]
+TREES = dict.fromkeys(("roots", "features", "left", "right"), torch.int64)
+TREES |= dict.fromkeys(("thresholds", "path_left"), torch.float64)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -69,8 +73,11 @@ class IForest(Detector):
         return {**trees, "normalizer": torch.tensor(self.normalizer_, dtype=torch.float64)}
 
     def _restore(self, state: dict[str, torch.Tensor]) -> None:
-        self.normalizer_ = float(state.pop("normalizer"))
-        self.trees_ = {name: tensor.numpy() for name, tensor in state.items()}
+        self.normalizer_ = float(tensor_of(state, "normalizer", torch.float64))
+        num_nodes = len(state.get("features", ()))
+        sizes = {name: None if name == "roots" else num_nodes for name in TREES}
+        self.trees_ = {name: tensor_of(state, name, dtype, sizes[name]).numpy() for name, dtype in TREES.items()}
+        _check_trees(self.trees_, self.num_features_ * (1 + self.neighbour_means))
 
 
 @dataclass(kw_only=True, eq=False)
@@ -80,6 +87,16 @@ class IForestOneHop(IForest):
     neighbour_means: bool = True
 
     name: ClassVar[str] = "iforest-1hop"
+
+
+def _check_trees(trees: Trees, width: int) -> None:
+    """Refuse trees that point outside themselves, or back: a walk down them would not end."""
+    roots, places = trees["roots"], np.arange(len(trees["features"]))
+    inner = trees["features"] >= 0
+    inside = [(roots >= 0) & (roots < len(places)), trees["features"] < width]
+    inside += [((trees[side] > places) & (trees[side] < len(places)))[inner] for side in ("left", "right")]
+    if len(roots) == 0 or not all(part.all() for part in inside):
+        raise ModelFileError("the model file's trees point outside themselves: fit and save the model again")
 
 
 def path_length(num_samples: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -13,6 +13,7 @@ from torch import Tensor
 from degem.detectors.backbone import BackboneDetector, Layers
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
+from degem.model_file import tensor_of
 from degem.parameters import Count
 
 
@@ -56,4 +57,4 @@ class KNN(BackboneDetector):
 
     def _restore(self, state: dict[str, Tensor]) -> None:
         super()._restore(state)
-        self.bank_ = state["bank"].numpy()
+        self.bank_ = tensor_of(state, "bank", torch.float32, None, self.hidden_dim).numpy()

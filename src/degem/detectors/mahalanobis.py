@@ -15,6 +15,7 @@ from degem.detectors.backbone import BackboneDetector, Layers
 from degem.detectors.input_perturbation import perturbed_layers
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
+from degem.model_file import tensor_of
 from degem.parameters import NonNegative
 
 
@@ -82,4 +83,5 @@ class Mahalanobis(BackboneDetector):
 
     def _restore(self, state: dict[str, Tensor]) -> None:
         super()._restore(state)
-        self.means_, self.precision_ = state["means"], state["precision"]
+        self.means_ = tensor_of(state, "means", torch.float64, len(self.classes_), self.hidden_dim)
+        self.precision_ = tensor_of(state, "precision", torch.float64, self.hidden_dim, self.hidden_dim)

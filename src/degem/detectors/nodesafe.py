@@ -17,7 +17,7 @@ from degem.ops.energy import logit_energy
 from degem.ops.features import to_tensor
 from degem.ops.logit_losses import bounded_uniform_loss
 from degem.ops.score_propagation import propagate_energy
-from degem.parameters import Count, Fraction, NonNegative, NonNegativeInt, Positive
+from degem.parameters import Depth, Fraction, NonNegative, NonNegativeInt, Positive
 
 if TYPE_CHECKING:
     from degem.nn.encoders_gnn import GCN
@@ -50,7 +50,7 @@ class NodeSafe(GCNDetector):
     """
 
     temperature: Positive = 1.0
-    num_propagations: Count = 2
+    num_propagations: Depth = 2
     self_weight: Fraction = 0.5
     bounded_weight: NonNegative = 1.0
     bound_share: Fraction = 0.999

@@ -12,12 +12,13 @@ from torch import Tensor
 from torch.nn import functional
 
 from degem.detectors.base import Detector, ScoreResult
+from degem.detectors.restoring import restored
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
 from degem.nn.attention import Attended, OODGATNetwork
 from degem.ops.edge_attention import Edges, looped_edges
 from degem.ops.logit_losses import uniform_cross_entropy
-from degem.parameters import Count, Dropout, Fraction, NonNegative, Positive
+from degem.parameters import Count, Depth, Dropout, Fraction, NonNegative, Positive, Width
 from degem.seeding import seeded
 from degem.training import History, OnProgress, evaluating, train
 
@@ -56,8 +57,8 @@ class OODGAT(Detector):
         (20,)
     """
 
-    hidden_dim: Count = 32
-    num_heads: Count = 4
+    hidden_dim: Width = 32
+    num_heads: Depth = 4
     consistency_weight: NonNegative = 2.0
     entropy_weight: NonNegative = 0.05
     discrepancy_weight: NonNegative = 0.005
@@ -132,9 +133,7 @@ class OODGAT(Detector):
         return dict(self.network_.state_dict())
 
     def _restore(self, state: dict[str, Tensor]) -> None:
-        self.network_ = self._new_network(len(self.classes_))
-        self.network_.load_state_dict(state)
-        self.network_.eval()
+        self.network_ = restored(self, lambda: self._new_network(len(self.classes_)), state)
 
     def _new_network(self, num_classes: int) -> OODGATNetwork:
         return OODGATNetwork(

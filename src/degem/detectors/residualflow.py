@@ -12,11 +12,16 @@ from torch import Tensor, nn
 
 from degem.detectors.backbone import BackboneDetector, Layers
 from degem.detectors.base import Detector, ScoreResult
+from degem.detectors.restoring import matching
 from degem.detectors.split import TrainingSet
+from degem.errors import ModelFileError
 from degem.graph import Graph
-from degem.parameters import Count, Positive
+from degem.model_file import tensor_of
+from degem.parameters import Count, Depth, Positive
 from degem.seeding import seeded
 from degem.training import History, OnProgress, train
+
+RIDGE = 1e-6
 
 
 @dataclass(kw_only=True, eq=False)
@@ -45,7 +50,7 @@ class ResidualFlow(BackboneDetector):
         (20,)
     """
 
-    num_couplings: Count = 10
+    num_couplings: Depth = 10
     num_flow_steps: Count = 200
     flow_learning_rate: Positive = 1e-4
 
@@ -60,9 +65,9 @@ class ResidualFlow(BackboneDetector):
         latents = self._layers(training.graph).latents[nodes].astype(np.float64)
         labels = training.graph.labels[nodes]
         means = np.stack([latents[labels == label].mean(axis=0) for label in range(training.num_classes)])
-        precision = LedoitWolf().fit(latents - means[labels]).get_precision()
+        estimate = LedoitWolf().fit(latents - means[labels])
         self.means_ = torch.from_numpy(means).float().to(self.device)
-        self.whitening_ = torch.from_numpy(np.linalg.cholesky(precision)).float().to(self.device)
+        self.whitening_ = torch.from_numpy(_whitening(estimate)).float().to(self.device)
         whitened = (torch.from_numpy(latents).float().to(self.device) - self.means_[labels]) @ self.whitening_
         with seeded(training.seed):
             self.flow_ = self._new_flow(training.num_classes)
@@ -101,11 +106,23 @@ class ResidualFlow(BackboneDetector):
 
     def _restore(self, state: dict[str, Tensor]) -> None:
         super()._restore(state)
-        self.means_, self.whitening_ = state["means"].to(self.device), state["whitening"].to(self.device)
-        self.flow_ = self._new_flow(len(self.means_))
-        self.flow_.load_state_dict(
-            {name.removeprefix("flow."): value for name, value in state.items() if name.startswith("flow.")}
-        )
+        classes, width = len(self.classes_), self.hidden_dim
+        self.means_ = tensor_of(state, "means", torch.float32, classes, width).to(self.device)
+        self.whitening_ = tensor_of(state, "whitening", torch.float32, width, width).to(self.device)
+        # Zuko's flow cannot be made without memory: each coupling holds a square matrix, the file must hold as much.
+        if (
+            sum(value.numel() for name, value in state.items() if name.startswith("flow."))
+            < self.num_couplings * width**2
+        ):
+            raise ModelFileError("the model file holds less than its flow: fit and save the model again")
+        self.flow_ = self._new_flow(classes)
+        declared = self.flow_.state_dict()
+        found = matching(declared, state, "flow.")
+        if any(
+            like.dtype == torch.bool and not like.equal(found[name].to(like.device)) for name, like in declared.items()
+        ):
+            raise ModelFileError("the model file's flow splits its inputs in another way: fit and save the model again")
+        self.flow_.load_state_dict(found)
 
     def _new_flow(self, num_classes: int) -> nn.Module:
         from zuko.flows import RealNVP
@@ -121,3 +138,13 @@ class ResidualFlow(BackboneDetector):
             nn.init.zeros_(coupling.hyper[-1].bias)
         moved: nn.Module = flow.to(self.device)
         return moved
+
+
+def _whitening(estimate: Any) -> NDArray[np.float64]:
+    """The Cholesky factor of the precision; of latents that do not vary in some direction, with a ridge."""
+    try:
+        return np.linalg.cholesky(estimate.get_precision())
+    except np.linalg.LinAlgError:
+        covariance = estimate.covariance_
+        ridge = max(RIDGE * np.trace(covariance) / len(covariance), RIDGE)
+        return np.linalg.cholesky(np.linalg.inv(covariance + ridge * np.eye(len(covariance))))

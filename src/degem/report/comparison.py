@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from degem.compare import Comparison, GroupShare
+from degem.files import write_text
 from degem.report import figures, tallies
 from degem.report.figures import Figure, rounded
 from degem.report.html import fill
@@ -25,7 +26,7 @@ def write_comparison(
         level: The level at which the page speaks of drift.
         title: The page's title.
     """
-    Path(path).write_text(fill("comparison", title, comparison_data(comparison, level)), encoding="utf-8")
+    write_text(path, fill("comparison", title, comparison_data(comparison, level)))
 
 
 def comparison_data(comparison: Comparison, level: float) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from degem.calibration import Judged, ScoreResult, judge
 from degem.detectors.base import Detector, HasLatents
 from degem.errors import GraphError
 from degem.explain import class_names, explain
+from degem.files import write_text
 from degem.graph import Graph, as_graph
 from degem.report import figures, tallies, truth
 from degem.report.figures import Figure, rounded
@@ -63,7 +64,7 @@ def write_report(
     data = report_data(
         detector, graph, alpha=alpha, is_ood=is_ood, time=time, reference=reference, projection=projection
     )
-    Path(path).write_text(fill("report", title, data), encoding="utf-8")
+    write_text(path, fill("report", title, data))
 
 
 def report_data(

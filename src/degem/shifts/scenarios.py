@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from degem.data.arrays import Arrays
 from degem.data.datasets import DATASETS, dataset_key, dataset_name, describe, load_dataset
-from degem.data.graph_cache import Arrays, cached
+from degem.data.graph_cache import cached
 from degem.data.splits import Masks, random_split
 from degem.errors import DegemError
 from degem.graph import Graph, NodeSet

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from degem.data.graph_cache import Arrays
+from degem.data.arrays import Arrays
 from degem.graph import Graph, NodeSet
 from degem.shifts.base import Scenario
 

@@ -25,8 +25,10 @@ from degem.detectors.degem.hold_out import hold_out
 from degem.detectors.degem.hop_batch import HopBatch, Latent
 from degem.detectors.degem.hop_inputs import HopInputs
 from degem.detectors.degem.model import DeGEMModel
+from degem.detectors.restoring import restored
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph, as_graph
+from degem.model_file import tensor_of
 from degem.ops.features import Features
 from degem.ops.homophily import excess_homophily, guessed_homophily, labelled_edges
 from degem.ops.hop_rows import class_hop_means, hop_rows
@@ -35,7 +37,7 @@ from degem.ops.logistic import fit_logistic
 from degem.ops.mapped import default_budget, release
 from degem.ops.projection import fit_projection, sample_rows
 from degem.ops.propagation import smooth_over_neighbours
-from degem.parameters import Count, Dropout, NonNegative, NonNegativeInt, Positive
+from degem.parameters import Count, Depth, Dropout, NonNegative, NonNegativeInt, Positive, Width
 from degem.seeding import seeded
 from degem.training import History, OnProgress, silent, train
 
@@ -83,9 +85,9 @@ class DeGEM(Detector):
     paper: ClassVar[str] = "Chen et al. 2025"
     needs_labels: ClassVar[bool] = False
 
-    num_hops: Count = 10
-    latent_dim: Count = 64
-    projection_dim: Count = 288
+    num_hops: Depth = 10
+    latent_dim: Width = 64
+    projection_dim: Width = 288
     features: Literal["auto", "counts", "table"] = "auto"
     classification_weight: NonNegative = 1.0
     energy_penalty: NonNegative = 0.1
@@ -300,12 +302,10 @@ class DeGEM(Detector):
         return {**self.model_.state_dict(), **held_out, "is_table": torch.tensor(self.is_table_)}
 
     def _restore(self, state: dict[str, Tensor]) -> None:
-        self.is_table_ = bool(state.pop("is_table"))
+        self.is_table_ = bool(tensor_of(state, "is_table", torch.bool))
         names = [name for name in state if name.startswith("held_out.")]
         self.held_out_ = KnownNodes.restored({name.removeprefix("held_out."): state.pop(name) for name in names})
-        self.model_ = self._new_model()
-        self.model_.load_state_dict(state)
-        self.model_.eval()
+        self.model_ = restored(self, self._new_model, state)
 
     def _new_model(self) -> DeGEMModel:
         with seeded(self.seed):

@@ -14,6 +14,7 @@ from degem.detectors.base import Detector, ScoreResult
 from degem.detectors.degem_published.model import PublishedModel
 from degem.detectors.degem_published.trainer import Trainer
 from degem.detectors.degem_published.views import Contrast, Views
+from degem.detectors.restoring import restored
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
 from degem.ops.features import row_normalize, to_tensor
@@ -21,7 +22,7 @@ from degem.ops.hop_products import hop_products
 from degem.ops.hop_rows import class_hop_means, hop_rows
 from degem.ops.langevin import LangevinSettings
 from degem.ops.score_propagation import propagate_energy
-from degem.parameters import Count, Dropout, Fraction, NonNegative, NonNegativeInt, Positive
+from degem.parameters import Depth, Dropout, Fraction, NonNegative, NonNegativeInt, Positive, Width
 from degem.seeding import seeded
 from degem.training import History, OnProgress, evaluating, train
 
@@ -73,8 +74,8 @@ class DeGEMPublished(Detector):
     needs_labels: ClassVar[bool] = False
 
     version: Literal["paper", "release"] = "paper"
-    num_hops: Count = 5
-    latent_dim: Count = 512
+    num_hops: Depth = 5
+    latent_dim: Width = 512
     self_weight: NonNegative = 0.5
     classification_weight: NonNegative = 0.1
     energy_penalty: NonNegative = 1.0
@@ -163,9 +164,7 @@ class DeGEMPublished(Detector):
         return self.model_.state_dict()
 
     def _restore(self, state: dict[str, torch.Tensor]) -> None:
-        self.model_ = self._make_model()
-        self.model_.load_state_dict(state)
-        self.model_.eval()
+        self.model_ = restored(self, self._make_model, state)
 
     def _make_model(self) -> PublishedModel:
         with seeded(self.seed):
