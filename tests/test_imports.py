@@ -9,8 +9,9 @@ import degem
 
 ROOT = Path(degem.__file__).parent
 FLOORS = [
-    {"errors", "files"},
+    {"errors", "files", "threads"},
     {"ops", "parameters", "calibration", "metrics", "training", "seeding", "model_file", "index_checks"},
+    {"propagation"},
     {"graph", "graph_checks", "graph_inputs"},
     {"nn", "data"},
     {"shifts"},

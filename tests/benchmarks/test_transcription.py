@@ -14,7 +14,7 @@ from degem.ops.contrast import infomax_loss
 from degem.ops.energy import contrastive_divergence
 from degem.ops.features import row_normalize
 from degem.ops.langevin import LangevinSettings
-from degem.ops.propagation import hop_features
+from degem.propagation.hop_features import hop_features
 from degem.ops.readout import energy_readout
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))

@@ -14,8 +14,7 @@ from degem import DeGEM, Detector, Graph
 from degem.detectors import Scored
 from degem.detectors.explanation import HopScored, integrated_gradients
 from degem.errors import GraphError
-from degem.ops.hop_rows import hop_rows
-from degem.ops.propagation import hop_features
+from degem.propagation.hop_features import hop_features, hop_rows
 
 NUM_FEATURES, BLOCK = 12, (4, 5, 6)
 

@@ -116,7 +116,7 @@ def prepare_machine(threads: int | None, device: str | None) -> None:
         if kind == "cuda" and not torch.cuda.is_available():
             raise ParameterError(f"--device {device}: this machine has no CUDA device, or torch was built without CUDA")
     if threads is not None:
-        torch.set_num_threads(threads)  # ops.propagation follows it
+        torch.set_num_threads(threads)  # kernels follow it: degem.threads
 
 
 @dataclass(frozen=True)

@@ -28,14 +28,16 @@ from degem.detectors.split import TrainingSet
 from degem.graph import Graph, as_graph
 from degem.ops.features import Features
 from degem.ops.homophily import excess_homophily, guessed_homophily, labelled_edges
-from degem.ops.hop_rows import class_hop_means, hop_rows
 from degem.ops.langevin import LangevinSettings
 from degem.ops.logistic import fit_logistic
 from degem.ops.mapped import default_budget, release
 from degem.ops.projection import fit_projection, sample_rows
-from degem.ops.propagation import smooth_over_neighbours
 from degem.parameters import Count, Dropout, NonNegative, NonNegativeInt, Positive
+from degem.propagation.class_means import class_hop_means
+from degem.propagation.hop_features import hop_rows
+from degem.propagation.smoothing import smooth_over_neighbours
 from degem.seeding import seeded
+from degem.threads import one_thread
 from degem.training import History, OnProgress, silent, train
 
 SPACING = (0, 1, 2, 3, 5, 10, 20, 50)
@@ -103,7 +105,8 @@ class DeGEM(Detector):
 
     def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
         held_out = hold_out(training)
-        history = self._learn(without(training, held_out), on_progress)
+        with one_thread():  # training would make another model of other last digits
+            history = self._learn(without(training, held_out), on_progress)
         with torch.no_grad():  # the nodes held out arrive, as new ones will
             energies, _ = self._energies(training.graph, on_progress)
             self.model_.set_tail(Tail.of(energies[torch.from_numpy(held_out)]))

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from degem.ops.features import Features
-from degem.ops.propagation import hop_features, match_threads
+from degem.propagation.hop_features import hop_features
+from degem.threads import kernel_threads
 
 WIDTH = 64  # columns that travel together: they stay in the processor's cache from the features to the last hop
 SPARSE_COST = 6.0  # a multiplication of a sparse product, in multiplications of a dense one: measured
@@ -115,16 +116,17 @@ class _Products(torch.autograd.Function):
         ctx.graph, ctx.hops = graph, hops
         w = np.ascontiguousarray(weight.detach().cpu().numpy())
         out = np.empty((len(hops), graph.features.shape[0], w.shape[2]), dtype=np.float32)
-        match_threads()
-        _project_then_propagate(_parts(graph.features), _parts(graph.matrix), w, hops.start, out)
+        with kernel_threads():
+            _project_then_propagate(_parts(graph.features), _parts(graph.matrix), w, hops.start, out)
         return torch.from_numpy(out).to(weight.device)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple[Tensor, None, None]:
         gradient = np.ascontiguousarray(gradients[0].cpu().numpy())
         out = np.empty((len(ctx.hops), ctx.graph.features.shape[1], gradient.shape[2]), dtype=np.float32)
-        match_threads()
-        _propagate_then_project(_parts(ctx.graph.transposed), _parts(ctx.graph.matrix), gradient, ctx.hops.start, out)
+        transposed, matrix = _parts(ctx.graph.transposed), _parts(ctx.graph.matrix)
+        with kernel_threads():
+            _propagate_then_project(transposed, matrix, gradient, ctx.hops.start, out)
         return torch.from_numpy(out).to(gradients[0].device), None, None
 
 
