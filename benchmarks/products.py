@@ -11,7 +11,7 @@ from degem.detectors.degem.staged import SCORE_SMOOTHING
 from degem.detectors.degem.terms import SMOOTHED, TERMS
 
 from degem import DeGEM, Graph
-from degem.ops.propagation import average
+from degem.ops.neighbours import average
 
 
 def bare_products(detector: DeGEM, graph: Graph) -> Callable[[], None]:

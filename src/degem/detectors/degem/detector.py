@@ -55,6 +55,7 @@ class DeGEM(Detector):
     in latent space. The others are the factors of :math:`-\log p(x, \mathcal{N}, y)`: own features, whether they belong to
     the neighbourhood, whether the neighbourhood is real, classes. Each becomes the logarithm of its tail probability
     over in-distribution nodes, and they are added: see ``docs/method.md``. No OOD node is needed.
+    All but propagation is fitted on one thread: scores then agree to float noise whatever the number of threads.
     Chen et al., *Decoupled Graph Energy-based Model for Node Out-of-Distribution Detection on Heterophilic Graphs*,
     ICLR 2025; the paper's own training is :class:`~degem.detectors.degem_published.DeGEMPublished`.
 
@@ -105,7 +106,7 @@ class DeGEM(Detector):
 
     def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
         held_out = hold_out(training)
-        with one_thread():  # training would make another model of other last digits
+        with one_thread():
             history = self._learn(without(training, held_out), on_progress)
         with torch.no_grad():  # the nodes held out arrive, as new ones will
             energies, _ = self._energies(training.graph, on_progress)
