@@ -9,7 +9,7 @@ import degem
 
 ROOT = Path(degem.__file__).parent
 FLOORS = [
-    {"errors", "files", "threads"},
+    {"errors", "files", "threads", "extras"},
     {"ops", "parameters", "calibration", "metrics", "training", "seeding", "model_file", "index_checks"},
     {"propagation"},
     {"graph", "graph_checks", "graph_inputs"},

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from degem.detectors.backbone import BackboneDetector, Layers
 from degem.detectors.split import TrainingSet
+from degem.extras import needs_extra
 from degem.graph import Graph
 from degem.parameters import Count, Positive
 from degem.seeding import seeded
@@ -102,7 +103,8 @@ class ResidualFlow(BackboneDetector):
         )
 
     def _new_flow(self, num_classes: int) -> nn.Module:
-        from zuko.flows import RealNVP
+        with needs_extra("bench", "ResidualFlow"):
+            from zuko.flows import RealNVP
 
         flow = RealNVP(
             self.hidden_dim,
