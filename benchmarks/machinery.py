@@ -1,7 +1,7 @@
 """What hand-made machinery saves of a whole fit and score, against the plain alternative.
 
     python benchmarks/machinery.py                              # every part, on six datasets
-    python benchmarks/machinery.py --parts kernel --datasets 1000000
+    python benchmarks/machinery.py --parts hop_products-torch --datasets cora
 
 A row is a part on a dataset: CPU seconds of a fit and a score with it and without, the shortest of some rounds in which
 both take turns. A number as the dataset is a generated graph of so many nodes. The table of docs/architecture.md is
@@ -21,15 +21,15 @@ from unittest.mock import patch
 
 import large_graph
 import measure
-import numba
-import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from degem import Detector, Graph
 from degem.data.datasets import load_dataset
 from degem.data.memmap import read_memmap
+from degem.ops.adjacency import symmetric_product
+from degem.ops.features import to_tensor
+from degem.propagation.hop_products import ProjectedFirst
 
 DATASETS = "cora,chameleon,actor,amazon-photo,cornell,arxiv-structural"
 
@@ -85,38 +85,43 @@ def load(name: str) -> Graph:
 
 
 @contextmanager
-def plain_kernel() -> Iterator[None]:
-    with patch("degem.ops.neighbours._average", _plain_average):
+def dense_products() -> Iterator[None]:
+    with patch("degem.propagation.hop_products.SPARSE_COST", float("inf")):
         yield
-
-
-@numba.njit(parallel=True, cache=True, fastmath=True, nogil=True)
-def _plain_average(indptr: Any, indices: Any, self_weight: Any, weight: Any, x: Any, out: Any) -> None:
-    self_weight, weight = np.float32(self_weight), np.float32(weight)
-    for row in numba.prange(x.shape[0]):
-        share = weight / np.float32(max(indptr[row + 1] - indptr[row], 1))
-        for c in range(x.shape[1]):
-            out[row, c] = self_weight * x[row, c]
-        for entry in range(indptr[row], indptr[row + 1]):
-            for c in range(x.shape[1]):
-                out[row, c] += share * x[indices[entry], c]
 
 
 @contextmanager
-def plain_unit_relu() -> Iterator[None]:
-    with patch("degem.nn.hop_encoder.unit_relu", _unit_relu), patch("degem.nn.encoders.unit_relu", _unit_relu):
+def torch_products() -> Iterator[None]:
+    with patch("degem.propagation.hop_products.ProjectedFirst.times", _times):
         yield
 
 
-def _unit_relu(products: Tensor, bias: Tensor, dropout: float, scale: Tensor | None = None) -> Tensor:
-    scaled = products if scale is None else scale * products
-    active = F.dropout(F.relu(F.normalize(scaled + bias, dim=2)), dropout)
-    return active.transpose(0, 1).flatten(1)
+def _times(graph: ProjectedFirst, weight: Tensor, hops: range) -> Tensor:
+    features, transposed, matrix = (to_tensor(part) for part in (graph.features, graph.transposed, graph.matrix))
+    products = []
+    for each, hop in zip(weight, hops, strict=True):
+        product = _SparseProduct.apply(features, transposed, each)
+        for _ in range(hop):
+            product = symmetric_product(matrix, product)
+        products.append(product)
+    return torch.stack(products)
 
 
+class _SparseProduct(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, matrix: Tensor, transposed: Tensor, x: Tensor) -> Tensor:
+        ctx.transposed = transposed
+        return matrix @ x
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> tuple[None, None, Tensor]:
+        return None, None, ctx.transposed @ gradients[0]
+
+
+PUBLISHED = "degem-published", {"num_epochs": 10}
 PARTS: dict[str, tuple[str, dict[str, Any], Callable[[], Any]]] = {
-    "kernel": ("degem", {}, plain_kernel),
-    "unit_relu": ("degem", {}, plain_unit_relu),
+    "hop_products-dense": (*PUBLISHED, dense_products),
+    "hop_products-torch": (*PUBLISHED, torch_products),
 }
 
 

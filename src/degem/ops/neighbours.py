@@ -54,19 +54,11 @@ def root_degrees(adjacency: sp.csr_array) -> NDArray[np.float32]:
 
 @numba.njit(parallel=True, cache=True, fastmath=True, nogil=True)
 def _average(indptr: Any, indices: Any, self_weight: Any, weight: Any, x: Any, out: Any) -> None:
-    # Four neighbours at a time: a row of the result is loaded and stored a quarter as often.
-    self_weight, weight, width = np.float32(self_weight), np.float32(weight), x.shape[1]
+    self_weight, weight = np.float32(self_weight), np.float32(weight)
     for row in numba.prange(x.shape[0]):
-        first, end = indptr[row], indptr[row + 1]
-        fours_end = first + (end - first) // 4 * 4
-        share = weight / np.float32(max(end - first, 1))
-        for c in range(width):
+        share = weight / np.float32(max(indptr[row + 1] - indptr[row], 1))
+        for c in range(x.shape[1]):
             out[row, c] = self_weight * x[row, c]
-        for entry in range(first, fours_end, 4):
-            i, j, k, m = indices[entry], indices[entry + 1], indices[entry + 2], indices[entry + 3]
-            for c in range(width):
-                out[row, c] += share * ((x[i, c] + x[j, c]) + (x[k, c] + x[m, c]))
-        for entry in range(fours_end, end):
-            i = indices[entry]
-            for c in range(width):
-                out[row, c] += share * x[i, c]
+        for entry in range(indptr[row], indptr[row + 1]):
+            for c in range(x.shape[1]):
+                out[row, c] += share * x[indices[entry], c]
