@@ -1,7 +1,7 @@
 """What hand-made machinery saves of a whole fit and score, against the plain alternative.
 
     python benchmarks/machinery.py                              # every part, on six datasets
-    python benchmarks/machinery.py --parts hop_products-torch --datasets cora
+    python benchmarks/machinery.py --parts hop_products --datasets cora
 
 A row is a part on a dataset: CPU seconds of a fit and a score with it and without, the shortest of some rounds in which
 both take turns. A number as the dataset is a generated graph of so many nodes. The table of docs/architecture.md is
@@ -22,14 +22,10 @@ from unittest.mock import patch
 import large_graph
 import measure
 import torch
-from torch import Tensor
 
 from degem import Detector, Graph
 from degem.data.datasets import load_dataset
 from degem.data.memmap import read_memmap
-from degem.ops.adjacency import symmetric_product
-from degem.ops.features import to_tensor
-from degem.propagation.hop_products import ProjectedFirst
 
 DATASETS = "cora,chameleon,actor,amazon-photo,cornell,arxiv-structural"
 
@@ -90,38 +86,9 @@ def dense_products() -> Iterator[None]:
         yield
 
 
-@contextmanager
-def torch_products() -> Iterator[None]:
-    with patch("degem.propagation.hop_products.ProjectedFirst.times", _times):
-        yield
-
-
-def _times(graph: ProjectedFirst, weight: Tensor, hops: range) -> Tensor:
-    features, transposed, matrix = (to_tensor(part) for part in (graph.features, graph.transposed, graph.matrix))
-    products = []
-    for each, hop in zip(weight, hops, strict=True):
-        product = _SparseProduct.apply(features, transposed, each)
-        for _ in range(hop):
-            product = symmetric_product(matrix, product)
-        products.append(product)
-    return torch.stack(products)
-
-
-class _SparseProduct(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, matrix: Tensor, transposed: Tensor, x: Tensor) -> Tensor:
-        ctx.transposed = transposed
-        return matrix @ x
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> tuple[None, None, Tensor]:
-        return None, None, ctx.transposed @ gradients[0]
-
-
 PUBLISHED = "degem-published", {"num_epochs": 10}
 PARTS: dict[str, tuple[str, dict[str, Any], Callable[[], Any]]] = {
-    "hop_products-dense": (*PUBLISHED, dense_products),
-    "hop_products-torch": (*PUBLISHED, torch_products),
+    "hop_products": (*PUBLISHED, dense_products),
 }
 
 
