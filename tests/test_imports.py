@@ -10,8 +10,8 @@ import degem
 ROOT = Path(degem.__file__).parent
 FLOORS = [
     {"errors"},
-    {"files", "parameters", "metrics", "training", "seeding", "ops"},
-    {"index_checks", "model_file"},
+    {"files", "parameters", "metrics", "training", "seeding", "threads", "extras", "ops"},
+    {"index_checks", "model_file", "propagation"},
     {"graph_checks", "graph_inputs", "graph"},
     {"data", "nn", "calibration"},
     {"shifts"},

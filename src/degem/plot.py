@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from degem.errors import DegemError
+from degem.extras import needs_extra
 from degem.metrics import auroc_ood_positive
 
 if TYPE_CHECKING:
@@ -165,7 +166,8 @@ def ablation(
 def _axes(ax: Axes | None) -> Axes:
     if ax is not None:
         return ax
-    import matplotlib.pyplot as plt
+    with needs_extra("plot", "a figure"):
+        import matplotlib.pyplot as plt
 
     return plt.subplots(layout="constrained")[1]
 

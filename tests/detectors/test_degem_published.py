@@ -15,7 +15,7 @@ from degem.detectors.degem_published.model import PublishedModel
 from degem.detectors.degem_published.trainer import Trainer
 from degem.detectors.degem_published.views import Views
 from degem.ops.langevin import LangevinSettings
-from degem.ops.propagation import hop_features
+from degem.propagation.hop_features import hop_features
 
 SMALL: dict[str, Any] = {"latent_dim": 8, "num_hops": 2, "num_epochs": 3}
 SWITCHES: list[dict[str, Any]] = [

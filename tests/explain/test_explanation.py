@@ -15,8 +15,7 @@ from degem.calibration import ScoreResult
 from degem.errors import GraphError
 from degem.explain import explain
 from degem.explain.hop_parts import HopScored, integrated_gradients
-from degem.ops.hop_rows import hop_rows
-from degem.ops.propagation import hop_features
+from degem.propagation.hop_features import hop_features, hop_rows
 
 NUM_FEATURES, BLOCK = 12, (4, 5, 6)
 

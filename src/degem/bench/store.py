@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-import fcntl
 import io
 import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
+
+from filelock import FileLock
 
 from degem.errors import DegemError, quoted
 from degem.files import replaced
@@ -91,8 +92,7 @@ class Store:
         """Add rows; when this returns they are on disk. Several processes may do so at once."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._upgrade()
-        with self.path.open("a+b") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+        with FileLock(self.path.with_suffix(".lock")), self.path.open("a+b") as file:
             _drop_torn_line(file)
             text = b"" if file.seek(0, os.SEEK_END) else _line(COLUMNS)
             file.write(text + b"".join(_line(_texts(row)) for row in rows))

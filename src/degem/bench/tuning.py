@@ -28,6 +28,7 @@ from degem.bench.store import made_folder
 from degem.data.splits import random_split
 from degem.detectors import Detector
 from degem.errors import DegemError, ParameterError
+from degem.extras import needs_extra
 from degem.files import write_text
 from degem.graph import Graph, NodeSet
 from degem.metrics import accuracy, auroc_ood_positive
@@ -167,11 +168,9 @@ def tune(
         name: What is tuned on; part of the study's name.
         key: What tells graphs of the same name apart; part of the study's name, as the seed is.
     """
-    try:
+    with needs_extra("bench", "tuning"):
         import optuna
         from optuna.storages.journal import JournalFileBackend
-    except ImportError:
-        raise DegemError("tuning needs the optuna package: pip install 'degem[tune]'") from None
     space = space_of(method)
     if not space:
         raise ParameterError(f"{method} has no parameter in the search space: there is nothing to tune")

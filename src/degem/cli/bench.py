@@ -217,8 +217,11 @@ def figure(
 
     Example: degem bench figure results --out figures
     """
-    from degem.bench.figures import draw_all
     from degem.bench.results import tables_in
+    from degem.extras import needs_extra
+
+    with needs_extra("plot", "degem bench figure"):
+        from degem.bench.figures import draw_all
 
     for path in draw_all(tables_in(results), out):
         typer.echo(str(path))

@@ -171,7 +171,7 @@ def prepare_machine(threads: int | None, device: str | None) -> None:
     if device is not None:
         parameters.present_device(device)
     if threads is not None:
-        torch.set_num_threads(threads)  # ops.propagation follows it
+        torch.set_num_threads(threads)  # kernels follow it: degem.threads
 
 
 @dataclass(frozen=True)

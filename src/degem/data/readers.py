@@ -17,7 +17,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from degem.data.arrays import read_npz
-from degem.errors import DegemError, GraphNotice
+from degem.errors import GraphNotice
+from degem.extras import needs_extra
 from degem.graph import Graph
 from degem.index_checks import check_sparse, csr_from_parts
 from degem.ops.structural import structural_features
@@ -146,10 +147,8 @@ def _pairs(adjacency: Any) -> NDArray[Any]:
 
 
 def _ogb_raw(root: Path) -> dict[str, Any]:
-    try:
+    with needs_extra("bench", "reading ogbn-arxiv"):
         from ogb.io.read_graph_raw import read_csv_graph_raw
-    except ImportError:
-        raise DegemError("ogbn-arxiv is read by the ogb package: pip install 'degem[ogb]'") from None
     import pandas as pd
 
     folder = root / "ogbn_arxiv" / "raw"

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from degem.detectors.backbone import BackboneDetector, Layers
 from degem.graph import Graph
 from degem.ops.energy import logit_energy
-from degem.ops.features import to_tensor
-from degem.ops.score_propagation import propagate_energy
 from degem.parameters import Depth, Fraction, Positive
+from degem.propagation.smoothing import propagate_energy
 
 
 @dataclass(kw_only=True, eq=False)
@@ -49,6 +48,7 @@ class GNNSafe(BackboneDetector):
 
     def _score_layers(self, layers: Layers, graph: Graph) -> NDArray[np.floating[Any]]:
         energy = logit_energy(layers.logits, self.temperature)
-        adjacency = to_tensor(graph.adjacency, self.device)
-        spread = propagate_energy(energy, adjacency, num_steps=self.num_propagations, self_weight=self.self_weight)
+        spread = propagate_energy(
+            energy, graph.adjacency, num_steps=self.num_propagations, self_weight=self.self_weight
+        )
         return np.asarray(spread.numpy(force=True))

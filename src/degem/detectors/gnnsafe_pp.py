@@ -11,9 +11,8 @@ from torch import Tensor
 from degem.detectors.energy_ft import EnergyFT
 from degem.graph import Graph
 from degem.ops.energy import logit_energy
-from degem.ops.features import to_tensor
-from degem.ops.score_propagation import propagate_energy
 from degem.parameters import Depth, Fraction, NonNegative
+from degem.propagation.smoothing import propagate_energy
 
 
 @dataclass(kw_only=True, eq=False)
@@ -49,10 +48,9 @@ class GNNSafePP(EnergyFT):
     paper: ClassVar[str] = "Wu et al. 2023"
 
     def _energy_on(self, graph: Graph) -> Callable[[Tensor], Tensor]:
-        adjacency = to_tensor(graph.adjacency, self.device)
         return lambda logits: propagate_energy(
             logit_energy(logits, self.temperature),
-            adjacency,
+            graph.adjacency,
             num_steps=self.num_propagations,
             self_weight=self.self_weight,
         )

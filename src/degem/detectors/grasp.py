@@ -11,16 +11,15 @@ from numpy.typing import NDArray
 from degem.detectors.backbone import BackboneDetector, Layers
 from degem.graph import Graph
 from degem.ops.energy import logit_energy
-from degem.ops.features import to_tensor
-from degem.ops.score_propagation import propagate_augmented
 from degem.parameters import Depth, Fraction, Positive
+from degem.propagation.smoothing import propagate_augmented
 
 
 @dataclass(kw_only=True, eq=False)
 class GRASP(BackboneDetector):
     r"""Logit energies propagated as if a group of confident nodes were all joined to each other (Ma et al. 2024).
 
-    The equation is in :func:`~degem.ops.score_propagation.propagate_augmented`. The paper draws the group :math:`G`
+    The equation is in :func:`~degem.propagation.smoothing.propagate_augmented`. The paper draws the group :math:`G`
     from the training nodes; a graph to be scored need not hold any, so here it is the most confident nodes (largest
     softmax) of the graph that is scored, a variant the authors' program offers too.
 
@@ -53,7 +52,7 @@ class GRASP(BackboneDetector):
         confidence = layers.logits.softmax(dim=1).amax(dim=1)
         spread = propagate_augmented(
             logit_energy(layers.logits, self.temperature),
-            to_tensor(graph.adjacency, self.device),
+            graph.adjacency,
             confidence >= np.quantile(confidence.numpy(force=True), 1 - self.group_share),
             num_steps=self.num_propagations,
             self_weight=self.self_weight,

@@ -14,10 +14,9 @@ from degem.detectors.backbone import GCNDetector, Layers, Losses
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
 from degem.ops.energy import logit_energy
-from degem.ops.features import to_tensor
 from degem.ops.logit_losses import bounded_uniform_loss
-from degem.ops.score_propagation import propagate_energy
 from degem.parameters import Depth, Fraction, NonNegative, NonNegativeInt, Positive
+from degem.propagation.smoothing import propagate_energy
 
 if TYPE_CHECKING:
     from degem.nn.encoders_gnn import GCN
@@ -74,7 +73,7 @@ class NodeSafe(GCNDetector):
     def _score_layers(self, layers: Layers, graph: Graph) -> NDArray[np.floating[Any]]:
         spread = propagate_energy(
             logit_energy(layers.logits, self.temperature),
-            to_tensor(graph.adjacency, self.device),
+            graph.adjacency,
             num_steps=self.num_propagations,
             self_weight=self.self_weight,
         )

@@ -15,6 +15,7 @@ from degem.detectors.base import Detector, ScoreResult
 from degem.detectors.restoring import matching
 from degem.detectors.split import TrainingSet
 from degem.errors import ModelFileError
+from degem.extras import needs_extra
 from degem.graph import Graph
 from degem.model_file import tensor_of
 from degem.parameters import Count, Depth, Positive
@@ -125,7 +126,8 @@ class ResidualFlow(BackboneDetector):
         self.flow_.load_state_dict(found)
 
     def _new_flow(self, num_classes: int) -> nn.Module:
-        from zuko.flows import RealNVP
+        with needs_extra("bench", "ResidualFlow"):
+            from zuko.flows import RealNVP
 
         flow = RealNVP(
             self.hidden_dim,

@@ -6,13 +6,16 @@ import math
 from typing import Any
 
 import torch
-from normflows.flows import Radial
 from torch import Tensor, nn
 from torch.func import functional_call
 from torch.utils.checkpoint import checkpoint
 from torch_geometric.nn import APPNP
 
+from degem.extras import needs_extra
 from degem.ops.adjacency import symmetric_product
+
+with needs_extra("bench", "GPN"):
+    from normflows.flows import Radial
 
 AT_ONCE = 1 << 20  # numbers that go through the flows together
 LOG_EVIDENCE_BOUND = 30.0  # the authors'; keeps exp() finite

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 
-from degem.errors import DegemError
+from degem.extras import needs_extra
 
 Projection = Literal["pca", "umap"]
 
@@ -27,9 +26,8 @@ def project(latents: NDArray[np.float32], kind: Projection, seed: int) -> NDArra
         (4, 2)
     """
     if kind == "umap":
-        if find_spec("umap") is None:
-            raise DegemError("the UMAP map needs umap-learn: pip install 'degem[umap]', or use the PCA map")
-        from umap import UMAP
+        with needs_extra("umap", "the UMAP map (the PCA map does not)"):
+            from umap import UMAP
 
         return np.asarray(UMAP(n_components=2, random_state=seed).fit_transform(latents))
     padded = np.pad(latents, ((0, max(0, 2 - len(latents))), (0, max(0, 2 - latents.shape[1]))))

@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from degem.detectors.cost import Cost
 from degem.detectors.degem.encoder_training import MAX_CORRUPTIONS, MAX_POOL
 from degem.detectors.degem.hop_inputs import KEPT_BYTES
 from degem.graph import Graph
-from degem.ops.hop_store import HopSource
 from degem.ops.mapped import is_mapped
-from degem.ops.prefetch import LINE
+from degem.propagation import OutOfCore, choose_propagator
+from degem.propagation.out_of_core import LINE
 
 if TYPE_CHECKING:
     from degem.detectors.degem.detector import DeGEM
@@ -39,13 +37,13 @@ def fit_cost(settings: DeGEM, graph: Graph, hops: tuple[int, ...]) -> Cost:
     nodes = graph.num_nodes
     width = min(graph.features.shape[1], settings.projection_dim)
     entries, values = graph.adjacency.nnz, _num_values(graph)
-    source = HopSource(graph.adjacency, _nothing, width, hops, memory_budget=settings.memory_budget)
     store, per_node = 4 * len(hops) * nodes * width, 4 * len(hops) * width
-    on_disk = not source.fits(store)
+    propagator = choose_propagator(store, memory_budget=settings.memory_budget)
+    on_disk, at_once = isinstance(propagator, OutOfCore), propagator.columns_at_once(nodes, width)
     steps = settings.num_epochs * (settings.batch_size or nodes)
     memory = (
         _graph_bytes(graph, values)
-        + nodes * max(8 * source.columns_at_once, COPIES * 4 * (NUM_TERMS + graph.num_classes))  # one after the other
+        + nodes * max(8 * at_once, COPIES * 4 * (NUM_TERMS + graph.num_classes))  # one after the other
         + (0 if on_disk else store)
         + 4 * per_node * min(nodes, 2 * MAX_POOL)  # the pool, and what the encoder makes of it
         + per_node * min(steps, 4 * MAX_POOL)  # negatives
@@ -75,7 +73,3 @@ def _graph_bytes(graph: Graph, values: int) -> int:
     if isinstance(graph.features, sp.csr_array):
         return edges + 8 * values
     return edges + (0 if is_mapped(graph.features) else 4 * values)
-
-
-def _nothing(rows: slice, columns: slice) -> NDArray[np.float32]:
-    raise AssertionError("an estimate reads no features")

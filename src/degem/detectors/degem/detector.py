@@ -31,14 +31,16 @@ from degem.graph import Graph, as_graph
 from degem.model_file import tensor_of
 from degem.ops.features import Features
 from degem.ops.homophily import excess_homophily, guessed_homophily, labelled_edges
-from degem.ops.hop_rows import class_hop_means, hop_rows
 from degem.ops.langevin import LangevinSettings
 from degem.ops.logistic import fit_logistic
 from degem.ops.mapped import default_budget, release
 from degem.ops.projection import fit_projection, sample_rows
-from degem.ops.propagation import smooth_over_neighbours
 from degem.parameters import Count, Depth, Dropout, NonNegative, NonNegativeInt, Positive, Width
+from degem.propagation.class_means import class_hop_means
+from degem.propagation.hop_features import hop_rows
+from degem.propagation.smoothing import smooth_over_neighbours
 from degem.seeding import seeded
+from degem.threads import one_thread
 from degem.training import History, OnProgress, silent, train
 
 SPACING = (0, 1, 2, 3, 5, 10, 20, 50)
@@ -56,6 +58,7 @@ class DeGEM(Detector):
     in latent space. Others are about own features, the neighbourhood (whether it is real, the degrees in it), whether
     both belong together, and classes: the factors of :math:`-\log p(x, \mathcal{N}, y)`. Each becomes the logarithm of
     its tail probability over in-distribution nodes, and they are added: see ``docs/method.md``. No OOD node is needed.
+    All but propagation is fitted on one thread: scores then agree to float noise whatever the number of threads.
     Chen et al., *Decoupled Graph Energy-based Model for Node Out-of-Distribution Detection on Heterophilic Graphs*,
     ICLR 2025; the paper's own training is :class:`~degem.detectors.degem_published.DeGEMPublished`.
 
@@ -106,7 +109,8 @@ class DeGEM(Detector):
 
     def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
         graph, held_out = training.graph, hold_out(training)
-        history = self._learn(training.without(held_out), on_progress)
+        with one_thread():
+            history = self._learn(training.without(held_out), on_progress)
         isolated = graph.degrees == 0
         self.model_.isolated_share.fill_((isolated[training.nodes].sum() + 1) / (len(training.nodes) + 1))
         with torch.no_grad():  # the nodes held out arrive, as new ones will

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from degem.detectors.degem.hop_batch import HopBatch
 from degem.graph import Graph
 from degem.ops.features import Features, row_counts, row_norms
-from degem.ops.hop_store import HopSource, HopStore
 from degem.ops.mapped import release
-from degem.ops.propagation import average
+from degem.ops.neighbours import average, root_degrees
+from degem.propagation import Columns, KeptHops, choose_propagator
 from degem.training import OnProgress, silent
 
 BLOCK = 1 << 14
@@ -62,17 +62,13 @@ class HopInputs:
             release(graph.features)
         inverse = np.asarray(1 / np.maximum(degrees, 1), dtype=np.float32)
         returning = average(graph.adjacency, inverse[:, None], self_weight=0.0)[:, 0]
-        self.columns = (lengths, degrees, counts, returning)
-        kept = projected[0] if len(projected) == 1 else np.concatenate(projected) if small else None
-        self.source = HopSource(
-            graph.adjacency,
-            self._projected if kept is None else lambda rows, columns: kept[rows, columns],
-            width,
-            tuple(hops),
-            memory_budget=memory_budget,
-            on_progress=on_progress,
+        self.per_node = (lengths, degrees, counts, returning)
+        self.columns = Columns.of(np.concatenate(projected)) if small else Columns.by_block(width, self._projected)
+        self.hops, self.root = tuple(hops), root_degrees(graph.adjacency)
+        self.propagator = choose_propagator(
+            4 * len(hops) * graph.num_nodes * width, memory_budget=memory_budget, on_progress=on_progress
         )
-        self._kept: HopStore | None = None
+        self._kept: KeptHops | None = None
 
     @property
     def num_nodes(self) -> int:
@@ -81,7 +77,7 @@ class HopInputs:
 
     def keep(self, nodes: NDArray[np.int64]) -> HopBatch:
         """Propagate now, keep every hop in memory or on disk for :meth:`blocks`, and return some nodes."""
-        self._kept = HopStore(self.source, nodes)
+        self._kept = self._propagated(nodes)
         return self._on_device(self._kept.sample, nodes)
 
     def close(self) -> None:
@@ -92,21 +88,27 @@ class HopInputs:
 
     def batch(self, nodes: NDArray[np.int64]) -> HopBatch:
         """Some nodes as the model sees them."""
-        return self._on_device(self.source.sample(nodes), nodes)
+        return self._on_device(self._sample(self.columns, nodes), nodes)
 
     def corrupted(self, nodes: NDArray[np.int64], permutation: NDArray[np.int64]) -> HopBatch:
         """The same nodes where every node has the features of another: Deep Graph Infomax's negatives."""
-        lengths, degrees, counts, returning = self.columns
+        lengths, degrees, counts, returning = self.per_node
         of = permutation[nodes]
-        columns = (lengths[of], degrees[nodes], counts[of], returning[nodes])
-        return self._batch(self.source.sample(nodes, permutation), columns)
+        per_node = (lengths[of], degrees[nodes], counts[of], returning[nodes])
+        return self._batch(self._sample(self.columns.permuted(permutation), nodes), per_node)
 
     def blocks(self) -> Iterator[HopBatch]:
         """Every node in order, some at a time."""
-        with contextlib.nullcontext(self._kept) if self._kept else HopStore(self.source) as store:
-            for start, hops in store.blocks(SCORED_AT_ONCE):
+        with contextlib.nullcontext(self._kept) if self._kept else self._propagated() as kept:
+            for start, hops in kept.blocks(SCORED_AT_ONCE):
                 rows = slice(start, start + hops.shape[1])
                 yield self._on_device(hops, rows)
+
+    def _propagated(self, sampled: NDArray[np.int64] | None = None) -> KeptHops:
+        return self.propagator.keep(self.graph.adjacency, self.columns.over(self.root), self.hops, sampled=sampled)
+
+    def _sample(self, columns: Columns, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
+        return self.propagator.sample(self.graph.adjacency, columns.over(self.root), self.hops, nodes)
 
     def _projected(self, rows: slice, columns: slice) -> NDArray[np.float32]:
         encoded = self._rows(rows)
@@ -118,7 +120,7 @@ class HopInputs:
         return self.encode(self.graph.features if everything else self.graph.features[rows])  # SciPy copies a slice
 
     def _on_device(self, hops: NDArray[np.float32], nodes: NDArray[np.int64] | slice) -> HopBatch:
-        return self._batch(hops, tuple(column[nodes] for column in self.columns))
+        return self._batch(hops, tuple(values[nodes] for values in self.per_node))
 
-    def _batch(self, hops: NDArray[np.float32], columns: tuple[NDArray[np.float32], ...]) -> HopBatch:
-        return HopBatch.of(*(torch.from_numpy(part).to(self.device) for part in (hops, *columns)))
+    def _batch(self, hops: NDArray[np.float32], per_node: tuple[NDArray[np.float32], ...]) -> HopBatch:
+        return HopBatch.of(*(torch.from_numpy(part).to(self.device) for part in (hops, *per_node)))

@@ -17,12 +17,13 @@ from degem.detectors.degem_published.views import Contrast, Views
 from degem.detectors.restoring import restored
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
-from degem.ops.features import row_normalize, to_tensor
-from degem.ops.hop_products import hop_products
-from degem.ops.hop_rows import class_hop_means, hop_rows
+from degem.ops.features import row_normalize
 from degem.ops.langevin import LangevinSettings
-from degem.ops.score_propagation import propagate_energy
 from degem.parameters import Depth, Dropout, Fraction, NonNegative, NonNegativeInt, Positive, Width
+from degem.propagation.class_means import class_hop_means
+from degem.propagation.hop_features import hop_rows
+from degem.propagation.hop_products import hop_products
+from degem.propagation.smoothing import propagate_energy
 from degem.seeding import seeded
 from degem.training import History, OnProgress, evaluating, train
 
@@ -129,7 +130,7 @@ class DeGEMPublished(Detector):
         energy = torch.cat(energies)
         if self.energy_propagation:
             energy = propagate_energy(
-                energy, to_tensor(graph.adjacency), num_steps=PROPAGATION_STEPS, self_weight=PROPAGATION_SELF_WEIGHT
+                energy, graph.adjacency, num_steps=PROPAGATION_STEPS, self_weight=PROPAGATION_SELF_WEIGHT
             )
         return ScoreResult(energy.numpy(), torch.cat(probabilities).numpy() if probabilities else None)
 

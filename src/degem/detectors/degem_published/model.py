@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from degem.nn.encoders import MultiHopEncoder, OneLayerEncoder
 from degem.nn.heads import Discriminator, MLPEnergy
 from degem.ops.energy import logit_energy
-from degem.ops.hop_products import HopProducts
+from degem.propagation.hop_products import HopProducts
 
 if TYPE_CHECKING:
     from degem.detectors.degem_published.detector import DeGEMPublished

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from degem.ops.features import Features
-from degem.ops.hop_products import HopProducts, hop_products
+from degem.propagation.hop_products import HopProducts, hop_products
 
 Contrast = Literal["none", "dgi", "grace", "sugrl"]
 GRACE_EDGE_DROP, GRACE_FEATURE_MASK = 0.2, 0.3

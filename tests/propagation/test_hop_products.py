@@ -6,8 +6,8 @@ import scipy.sparse as sp
 import torch
 
 from degem import Graph
-from degem.ops.hop_products import ProjectedFirst, PropagatedFirst, hop_products, propagation_matrix
-from degem.ops.propagation import hop_features
+from degem.propagation.hop_features import hop_features
+from degem.propagation.hop_products import ProjectedFirst, PropagatedFirst, hop_products, propagation_matrix
 
 
 @pytest.fixture

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from degem.ops.features import Features
-from degem.ops.propagation import hop_features, match_threads
+from degem.ops.adjacency import symmetric_product
+from degem.ops.features import Features, to_tensor
+from degem.propagation.hop_features import hop_features
 
-WIDTH = 64  # columns that travel together: they stay in the processor's cache from the features to the last hop
 SPARSE_COST = 6.0  # a multiplication of a sparse product, in multiplications of a dense one: measured
 
 
@@ -32,8 +31,16 @@ class ProjectedFirst:
 
     def times(self, weight: Tensor, hops: range) -> Tensor:
         r"""The products, of shape (hops, n, d), with weights :math:`W_\ell` of shape (hops, d₀, d)."""
-        products: Tensor = _Products.apply(weight, self, hops)  # type: ignore[no-untyped-call]
-        return products
+        device = str(weight.device)
+        features, transposed = to_tensor(self.features, device), to_tensor(self.transposed, device)
+        matrix = to_tensor(self.matrix, device)
+        products = []
+        for each, hop in zip(weight, hops, strict=True):
+            product: Tensor = _SparseProduct.apply(features, transposed, each)  # type: ignore[no-untyped-call]
+            for _ in range(hop):
+                product = symmetric_product(matrix, product)
+            products.append(product)
+        return torch.stack(products)
 
     def permuted(self, order: NDArray[np.int64]) -> ProjectedFirst:
         """The same graph, where every node has the features of another."""
@@ -109,85 +116,14 @@ def propagation_matrix(adjacency: sp.csr_array, self_weight: float) -> sp.csr_ar
     return sp.csr_array(matrix, dtype=np.float32)
 
 
-class _Products(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, weight: Tensor, graph: ProjectedFirst, hops: range) -> Tensor:
-        ctx.graph, ctx.hops = graph, hops
-        w = np.ascontiguousarray(weight.detach().cpu().numpy())
-        out = np.empty((len(hops), graph.features.shape[0], w.shape[2]), dtype=np.float32)
-        match_threads()
-        _project_then_propagate(_parts(graph.features), _parts(graph.matrix), w, hops.start, out)
-        return torch.from_numpy(out).to(weight.device)
+class _SparseProduct(torch.autograd.Function):
+    """A product with a sparse matrix whose transpose is at hand: PyTorch's own backward makes it at every call."""
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> tuple[Tensor, None, None]:
-        gradient = np.ascontiguousarray(gradients[0].cpu().numpy())
-        out = np.empty((len(ctx.hops), ctx.graph.features.shape[1], gradient.shape[2]), dtype=np.float32)
-        match_threads()
-        _propagate_then_project(_parts(ctx.graph.transposed), _parts(ctx.graph.matrix), gradient, ctx.hops.start, out)
-        return torch.from_numpy(out).to(gradients[0].device), None, None
+    def forward(ctx: Any, matrix: Tensor, transposed: Tensor, x: Tensor) -> Tensor:
+        ctx.transposed = transposed
+        return matrix @ x
 
-
-def _parts(matrix: sp.csr_array) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float32]]:
-    return matrix.indptr, matrix.indices, matrix.data
-
-
-@numba.njit(parallel=True, cache=True)
-def _project_then_propagate(features: Any, matrix: Any, weight: Any, first: Any, out: Any) -> None:
-    blocks = -(-weight.shape[2] // WIDTH)
-    for task in numba.prange(len(weight) * blocks):
-        hop, start = task // blocks, task % blocks * WIDTH
-        x = _product(features, _packed(weight[hop], start))
-        for _ in range(first + hop):
-            x = _product(matrix, x)
-        _unpack(x, out[hop], start)
-
-
-@numba.njit(parallel=True, cache=True)
-def _propagate_then_project(transposed: Any, matrix: Any, gradient: Any, first: Any, out: Any) -> None:
-    blocks = -(-gradient.shape[2] // WIDTH)
-    for task in numba.prange(len(gradient) * blocks):
-        hop, start = task // blocks, task % blocks * WIDTH
-        x = _packed(gradient[hop], start)
-        for _ in range(first + hop):
-            x = _product(matrix, x)
-        _unpack(_product(transposed, x), out[hop], start)
-
-
-@numba.njit(cache=True)
-def _packed(x: Any, start: Any) -> Any:
-    block = np.zeros((len(x), WIDTH), dtype=np.float32)
-    width = min(WIDTH, x.shape[1] - start)
-    for row in range(len(x)):
-        for c in range(width):
-            block[row, c] = x[row, start + c]
-    return block
-
-
-@numba.njit(cache=True)
-def _unpack(block: Any, out: Any, start: Any) -> None:
-    width = min(WIDTH, out.shape[1] - start)
-    for row in range(len(out)):
-        for c in range(width):
-            out[row, start + c] = block[row, c]
-
-
-@numba.njit(cache=True, fastmath=True)
-def _product(matrix: Any, x: Any) -> Any:
-    # Four entries at a time, as in propagation; the fixed width lets the compiler unroll.
-    indptr, indices, data = matrix
-    out = np.zeros((len(indptr) - 1, WIDTH), dtype=np.float32)
-    for row in range(len(out)):
-        entry, end = indptr[row], indptr[row + 1]
-        while entry + 3 < end:
-            i, j, k, m = indices[entry], indices[entry + 1], indices[entry + 2], indices[entry + 3]
-            p, q, u, v = data[entry], data[entry + 1], data[entry + 2], data[entry + 3]
-            for c in range(WIDTH):
-                out[row, c] += (p * x[i, c] + q * x[j, c]) + (u * x[k, c] + v * x[m, c])
-            entry += 4
-        while entry < end:
-            i, p = indices[entry], data[entry]
-            for c in range(WIDTH):
-                out[row, c] += p * x[i, c]
-            entry += 1
-    return out
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> tuple[None, None, Tensor]:
+        return None, None, ctx.transposed @ gradients[0]

@@ -1,22 +1,12 @@
-"""Hop features of a few nodes, and of the mean node of a class, equal those of the whole graph."""
+"""The mean hop features of a class equal those of the whole graph, averaged."""
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from degem import Graph
-from degem.ops.hop_rows import class_hop_means, hop_rows
-from degem.ops.propagation import hop_features, smooth_over_neighbours
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-def test_rows_equal_full_propagation(small_graph: Graph, sparse: bool) -> None:
-    x = np.asarray(small_graph.features)
-    nodes = np.array([3, 77])
-    rows = hop_rows(small_graph.adjacency, sp.csr_array(x) if sparse else x, nodes, 3, 0.5)
-    np.testing.assert_allclose(
-        np.stack(rows), hop_features(small_graph.adjacency, x, 3, self_weight=0.5)[:, nodes], atol=1e-4
-    )
+from degem.propagation import OutOfCore, class_means
+from degem.propagation.class_means import class_hop_means
+from degem.propagation.hop_features import hop_features
 
 
 def test_class_means_equal_full_propagation(small_graph: Graph) -> None:
@@ -47,14 +37,11 @@ def test_class_means_do_not_depend_on_the_budget_and_read_the_features_as_seldom
     assert len(reads) == 4 // hops_at_once
 
 
-def test_smoothing_equals_the_dense_average(small_graph: Graph) -> None:
-    values = np.random.default_rng(0).standard_normal((120, 2)).astype(np.float32)
-    average = small_graph.adjacency.toarray() / np.maximum(small_graph.degrees, 1)[:, None]
-    expected = values.astype(np.float64)
-    for _ in range(3):
-        expected = 0.4 * expected + 0.6 * np.where(small_graph.degrees[:, None] > 0, average @ expected, expected)
-    smooth = smooth_over_neighbours(small_graph.adjacency, values, weight=0.6, num_steps=3)
-    np.testing.assert_allclose(smooth, expected, atol=1e-4)
-    np.testing.assert_array_equal(
-        smooth_over_neighbours(small_graph.adjacency, values, weight=0.0, num_steps=3), values
-    )
+def test_classes_that_travel_one_by_one_have_the_same_means(
+    small_graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = np.asarray(small_graph.features)
+    arguments = (small_graph.adjacency, lambda rows: x[rows], small_graph.labels, np.arange(60), 3, 0.2)
+    together = class_hop_means(*arguments)
+    monkeypatch.setattr(class_means, "choose_propagator", lambda num_bytes: OutOfCore(1))
+    np.testing.assert_allclose(class_hop_means(*arguments), together, rtol=1e-5, atol=1e-6)

@@ -1,0 +1,64 @@
+"""The mean of each node's neighbours: the one product with the adjacency that propagation needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from degem.threads import kernel_threads
+
+
+def average(
+    adjacency: sp.csr_array,
+    values: NDArray[np.float32],
+    *,
+    self_weight: float,
+    weight: float = 1.0,
+    out: NDArray[np.float32] | None = None,
+) -> NDArray[np.float32]:
+    r"""One step :math:`v \mapsto \beta v + w\,D^{-1} A v`; isolated nodes get :math:`\beta v`.
+
+    The result does not depend on the number of threads.
+
+    Arguments:
+        adjacency: The adjacency :math:`A`.
+        values: Node values :math:`v` of shape (n, columns), C-contiguous.
+        self_weight: The weight :math:`\beta` of the node itself.
+        weight: The weight :math:`w` of the neighbours.
+        out: Where to write, if not into a new array.
+
+    Example:
+        >>> path = sp.csr_array(np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=np.float32))
+        >>> average(path, np.array([[1.0], [4.0], [5.0]], dtype=np.float32), self_weight=0.0).ravel()
+        array([4., 3., 4.], dtype=float32)
+    """
+    out = np.empty_like(values) if out is None else out
+    with kernel_threads():  # floats of Python: those of NumPy take longer to hand over
+        _average(adjacency.indptr, adjacency.indices, float(self_weight), float(weight), values, out)
+    return out
+
+
+def root_degrees(adjacency: sp.csr_array) -> NDArray[np.float32]:
+    r"""The diagonal of :math:`D^{1/2}`, of shape (n, 1), with 1 for isolated nodes.
+
+    Example:
+        >>> root_degrees(sp.csr_array(np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=np.float32))).ravel()
+        array([1.       , 1.4142135, 1.       ], dtype=float32)
+    """
+    return np.sqrt(np.maximum(np.diff(adjacency.indptr), 1).astype(np.float32))[:, None]
+
+
+@numba.njit(parallel=True, cache=True, fastmath=True, nogil=True)
+def _average(indptr: Any, indices: Any, self_weight: Any, weight: Any, x: Any, out: Any) -> None:
+    self_weight, weight = np.float32(self_weight), np.float32(weight)
+    for row in numba.prange(x.shape[0]):
+        share = weight / np.float32(max(indptr[row + 1] - indptr[row], 1))
+        for c in range(x.shape[1]):
+            out[row, c] = self_weight * x[row, c]
+        for entry in range(indptr[row], indptr[row + 1]):
+            for c in range(x.shape[1]):
+                out[row, c] += share * x[indices[entry], c]
