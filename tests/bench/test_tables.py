@@ -223,7 +223,7 @@ def test_the_page_says_what_the_rows_say(tmp_path: Path) -> None:
     assert "ran out of paper" in text
     assert "| degem | oracle | 1 | 55.00 | 99.00 | -44.00 |" in text
     assert "3,170" in text
-    assert "[strict.md](strict.md) tells how the default configuration itself was chosen" in text
+    assert "[method.md](method.md) tells how the default configuration itself was chosen" in text
 
 
 def test_a_reversed_published_sign_is_told_of_the_two_methods_that_have_it(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_kept_nodes_join_a_graph_that_lacks_them(tmp_path, sparse: bool) -> None
     rest = graph.subgraph(np.arange(40) % 4 != 0)
     for model in (detector, Degree.load(tmp_path / "model")):
         with warnings.catch_warnings():
-            warnings.simplefilter("error")
+            warnings.simplefilter("error", CalibrationWarning)
             judged = judge(model, rest)
         assert judged.calibration_scores.tolist() == [-2.0] * 10
         assert len(judged.result.scores) == 30

@@ -82,12 +82,12 @@ class KnownNodes:
         return {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
 
     @classmethod
-    def restored(cls, state: dict[str, torch.Tensor]) -> KnownNodes:
-        """The inverse of :meth:`state`."""
-        ids = tensor_of(state, "ids", torch.int64, None)
-        signatures = tensor_of(state, "signatures", torch.float64, len(ids))
-        ends = tensor_of(state, "ends", torch.int64, None)
-        neighbours = tensor_of(state, "neighbours", torch.int64, len(ends))
+    def restored(cls, state: dict[str, torch.Tensor], prefix: str) -> KnownNodes:
+        """The inverse of :meth:`state`, from tensors whose names begin with a prefix."""
+        ids = tensor_of(state, f"{prefix}ids", torch.int64, None)
+        signatures = tensor_of(state, f"{prefix}signatures", torch.float64, len(ids))
+        ends = tensor_of(state, f"{prefix}ends", torch.int64, None)
+        neighbours = tensor_of(state, f"{prefix}neighbours", torch.int64, len(ends))
         if len(ends) and not (ends.min() >= 0 and ends.max() < len(ids)):
             raise ModelFileError("the model file's known nodes have edges of other nodes: fit and save the model again")
         return cls(ids.numpy(), signatures.numpy(), ends.numpy(), neighbours.numpy())

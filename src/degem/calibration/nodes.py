@@ -130,16 +130,16 @@ class Calibration:
         return {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()} | self.nodes.state()
 
     @classmethod
-    def restored(cls, state: dict[str, torch.Tensor], num_features: int) -> Calibration:
-        """The inverse of :meth:`state`."""
-        nodes = KnownNodes.restored(state)
+    def restored(cls, state: dict[str, torch.Tensor], prefix: str, num_features: int) -> Calibration:
+        """The inverse of :meth:`state`, from tensors whose names begin with a prefix."""
+        nodes = KnownNodes.restored(state, prefix)
         count = len(nodes.ids)
-        scores = tensor_of(state, "scores", torch.float64, count).numpy()
-        degrees = tensor_of(state, "degrees", torch.int64, count).numpy()
-        present = tensor_of(state, "present", torch.int64, None).numpy()
+        scores = tensor_of(state, f"{prefix}scores", torch.float64, count).numpy()
+        degrees = tensor_of(state, f"{prefix}degrees", torch.int64, count).numpy()
+        present = tensor_of(state, f"{prefix}present", torch.int64, None).numpy()
         features = None
-        if "features" in state:
-            features = tensor_of(state, "features", torch.float32, count, num_features).numpy()
+        if f"{prefix}features" in state:
+            features = tensor_of(state, f"{prefix}features", torch.float32, count, num_features).numpy()
         return cls(nodes, scores, degrees, present, features)
 
 

@@ -242,8 +242,8 @@ class Detector(Decisions, ABC):
         detector.num_training_nodes_ = stored.num_training_nodes
         detector.history_ = stored.history
         expected = set[str]()
-        if "calibration.scores" in state:
-            detector.calibration_ = Calibration.restored(_part(state, "calibration."), stored.num_features)
+        if any(name.startswith("calibration.") for name in state):
+            detector.calibration_ = Calibration.restored(state, "calibration.", stored.num_features)
             expected = {f"calibration.{name}" for name in detector.calibration_.state()}
         detector._restore(_part(state, "model."))
         if extra := state.keys() - expected - {f"model.{name}" for name in detector._state()}:

@@ -8,12 +8,16 @@ import torch
 from degem.detectors.degem.combine import TAIL, Combination, Tail, combine, log_tails
 
 NEEDS = torch.tensor([False, True, True])
-BOUNDS = torch.tensor([[1.0, 3.0], [0.0, 1.0], [0.5, 0.5]])
 ISOLATED, CONNECTED = (torch.full((50,), alone) for alone in (True, False))
 
 
+def weigh(spreads: torch.Tensor) -> torch.Tensor:
+    """The first term from 1 to 3, the second up to 1, by how far they spread; the third half."""
+    return torch.stack([spreads[0].clamp(1.0, 3.0), spreads[1].clamp(max=1.0), torch.tensor(0.5)])
+
+
 def fitted(energies: torch.Tensor, share_isolated: float = 0.01) -> Combination:
-    return Combination.of(energies, torch.zeros(len(energies), dtype=torch.bool), NEEDS, BOUNDS, share_isolated)
+    return Combination.of(energies, torch.zeros(len(energies), dtype=torch.bool), NEEDS, weigh, share_isolated)
 
 
 def known(count: int = 2000) -> torch.Tensor:
@@ -95,8 +99,8 @@ def test_of_an_isolated_node_only_its_own_features_are_looked_at() -> None:
 def test_isolated_nodes_do_not_shape_the_tails_of_terms_that_need_neighbours() -> None:
     energies, isolated = known(), torch.arange(2000) < 500
     energies[:500] += 100.0
-    with_them = Combination.of(energies, isolated, NEEDS, BOUNDS, 0.25)
-    without = Combination.of(energies[500:], isolated[500:], NEEDS, BOUNDS, 0.25)
+    with_them = Combination.of(energies, isolated, NEEDS, weigh, 0.25)
+    without = Combination.of(energies[500:], isolated[500:], NEEDS, weigh, 0.25)
     torch.testing.assert_close(with_them.tail.quantiles[1:], without.tail.quantiles[1:])
     assert with_them.tail.quantiles[0, -1] > 50
 
@@ -104,4 +108,4 @@ def test_isolated_nodes_do_not_shape_the_tails_of_terms_that_need_neighbours() -
 def test_a_term_counts_by_how_far_it_spreads_within_bounds() -> None:
     spread = known() * torch.tensor([2.0, 0.1, 7.0])
     torch.testing.assert_close(fitted(spread).weights, torch.tensor([2.0, 0.1, 0.5]), rtol=0.1, atol=0)
-    torch.testing.assert_close(fitted(100 * spread).weights, BOUNDS[:, 1])
+    torch.testing.assert_close(fitted(100 * spread).weights, torch.tensor([3.0, 1.0, 0.5]))

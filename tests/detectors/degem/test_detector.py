@@ -1,11 +1,14 @@
 """DeGEM's default: what it reaches on an easy shift, with and without labels, and what it is made of."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import torch
 
 from degem import DeGEM, Graph
 from degem.detectors.degem import hop_inputs
+from degem.detectors.degem.combine import combine
 from degem.detectors.degem.detector import used_hops
 from degem.detectors.degem.hold_out import hold_out
 from degem.detectors.split import TrainingSet
@@ -115,12 +118,40 @@ def test_a_node_without_neighbours_is_judged_by_its_own_features_and_by_how_rare
     around = energies.clone()
     around[:, some.needs_neighbours] += 100.0
     isolated = torch.arange(6) < 3
-    scores, moved = (some.scores(terms, isolated) for terms in (energies, around))
+
+    def scored(terms: torch.Tensor) -> torch.Tensor:
+        return combine(terms, isolated, some.needs_neighbours, some.combination)
+
+    scores, moved = scored(energies), scored(around)
     np.testing.assert_array_equal(scores[:3], moved[:3])  # nothing about a neighbourhood counts
     assert (moved[3:] > scores[3:]).all()
     some.alone.fill_(50.0)
-    assert (some.scores(energies, isolated)[:3] > scores[:3] + 30).all()
-    np.testing.assert_array_equal(some.scores(energies, isolated)[3:], scores[3:])
+    assert (scored(energies)[:3] > scores[:3] + 30).all()
+    np.testing.assert_array_equal(scored(energies)[3:], scores[3:])
+
+
+def test_scales_are_those_of_held_out_nodes_in_the_graph_that_is_scored(small_graph: Graph) -> None:
+    detector = DeGEM(num_epochs=5, seed=1).fit(small_graph, calibrate=False)
+    hubs = np.repeat(np.arange(120), 4), 120 + np.arange(480) % 40  # forty new nodes, four edges to each old one
+    edges = np.vstack([np.stack(small_graph.adjacency.nonzero(), axis=1), np.stack(hubs, axis=1)])
+    features = np.vstack([small_graph.features, np.asarray(small_graph.features)[:40]])
+    grown = Graph.from_arrays(features=features, edges=edges)
+    alone = DeGEM(num_epochs=5, seed=1).fit(small_graph, calibrate=False)
+    alone.held_out_ = dataclasses.replace(alone.held_out_, ids=alone.held_out_.ids + 1)  # it finds none of them
+    held_out = detector.held_out_.rows_in(grown)
+    assert held_out is not None
+    here, there = (each.decision_function(grown)[held_out] for each in (detector, alone))
+    before = detector.decision_function(small_graph)[held_out]
+    assert abs(np.median(here) - np.median(before)) < 0.5 * abs(np.median(there) - np.median(before))
+
+
+def test_a_graph_that_is_rewired_as_a_whole_has_not_grown(small_graph: Graph) -> None:
+    detector = DeGEM(num_epochs=2).fit(small_graph)
+    rng = np.random.default_rng(0)
+    edges = np.argwhere(np.triu(rng.random((120, 120)) < 0.05, 1))
+    rewired = Graph.from_arrays(features=np.asarray(small_graph.features), edges=edges)
+    assert detector.held_out_.rows_in(rewired) is None
+    assert detector.held_out_.rows_in(small_graph) is not None
 
 
 def test_tails_are_taken_from_nodes_that_the_fit_kept_to_itself(small_graph: Graph) -> None:

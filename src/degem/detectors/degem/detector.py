@@ -307,8 +307,7 @@ class DeGEM(Detector):
 
     def _restore(self, state: dict[str, Tensor]) -> None:
         self.is_table_ = bool(tensor_of(state, "is_table", torch.bool))
-        names = [name for name in state if name.startswith("held_out.")]
-        self.held_out_ = KnownNodes.restored({name.removeprefix("held_out."): state.pop(name) for name in names})
+        self.held_out_ = KnownNodes.restored(state, "held_out.")
         self.model_ = restored(self, self._new_model, state)
 
     def _new_model(self) -> DeGEMModel:
