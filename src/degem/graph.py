@@ -37,6 +37,7 @@ from degem.graph_inputs import (
     tensor_array,
     tidy_adjacency,
 )
+from degem.ops.mapped import rows_of
 from degem.ops.structural import structural_features
 
 
@@ -160,7 +161,7 @@ class Graph:
         adjacency = self.adjacency[index][:, index]
         adjacency.sort_indices()
         return self.replace(
-            features=self.features[index],
+            features=self.features[index] if isinstance(self.features, sp.csr_array) else rows_of(self.features, index),
             adjacency=adjacency,
             labels=self.labels[index],
             node_ids=self.node_ids[index],

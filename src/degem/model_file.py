@@ -24,7 +24,7 @@ from degem.errors import DegemError, ModelFileError, quoted
 from degem.files import STAGING, memory_limit, read_regular, replaced, sweep
 
 FORMAT = "degem-model"
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 ABOUT = "model.json"
 TENSORS = "state-*.safetensors"
 LOCK = ".lock"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from degem.ops.mapped import release
+from degem.ops.mapped import is_mapped, release, rows_of
 
 
 def resident_mib() -> float:
@@ -27,3 +27,12 @@ def test_private_changes_are_kept(tmp_path: Path) -> None:
     private[:] = 1
     release(private)
     assert (private == 1).all()
+
+
+def test_rows_of_a_map_are_a_map(tmp_path: Path) -> None:
+    whole = np.arange(300_000, dtype=np.float32).reshape(-1, 2)
+    np.save(tmp_path / "x.npy", whole)
+    rows = np.random.default_rng(0).permutation(150_000)[:100_000]
+    taken = rows_of(np.load(tmp_path / "x.npy", mmap_mode="r"), rows)
+    assert is_mapped(taken)
+    np.testing.assert_array_equal(taken, whole[rows])

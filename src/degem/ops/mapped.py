@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import mmap
 import os
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-BUDGET_SHARE = 0.25
+BUDGET_SHARE, BLOCK = 0.25, 1 << 16
 
 
 def release(array: Any) -> None:
@@ -34,6 +35,24 @@ def is_mapped(array: NDArray[Any]) -> bool:
         False
     """
     return _shared_map(array) is not None
+
+
+def rows_of(array: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
+    """Some rows of an array; of a memory map as a memory map, in a temporary file that goes with it.
+
+    Example:
+        >>> rows_of(np.eye(2), np.array([1]))
+        array([[0., 1.]])
+    """
+    if not is_mapped(array):
+        return np.asarray(array[rows])
+    with tempfile.TemporaryFile() as file:
+        taken = np.memmap(file, dtype=array.dtype, mode="w+", shape=(len(rows), *array.shape[1:]))
+    for start in range(0, len(rows), BLOCK):
+        taken[start : start + BLOCK] = array[rows[start : start + BLOCK]]
+        release(array)
+        release(taken)
+    return taken
 
 
 def _shared_map(array: NDArray[Any]) -> mmap.mmap | None:
