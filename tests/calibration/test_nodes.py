@@ -1,5 +1,6 @@
 """Calibration nodes in a graph that has grown: found again, scored in the same pass, or joined to it."""
 
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -8,6 +9,7 @@ import scipy.sparse as sp
 
 from degem import Graph
 from degem.calibration import judge
+from degem.calibration.known import KnownNodes
 from degem.detectors.trivial import Degree, Norm
 from degem.errors import CalibrationWarning, GraphError, NotFittedError
 
@@ -120,6 +122,53 @@ def test_calibrating_anew_needs_no_fit() -> None:
     detector = Norm().fit(graph, calibrate=False)
     with pytest.raises(NotFittedError, match="calibrate"):
         detector.p_values(graph)
-    detector.calibrate(graph, np.arange(19))
-    assert detector.predict(graph, alpha=0.1).tolist() == [1, *[0] * 39]
+    later = ring(40, node_ids=[f"new {i}" for i in range(40)])
+    detector.calibrate(later, later.node_ids[:19])
+    assert detector.predict(later, alpha=0.1).tolist() == [1, *[0] * 39]
     assert len(detector.calibration_) == 19
+
+
+def test_training_nodes_are_refused_and_former_calibration_nodes_are_not() -> None:
+    graph = ring(40, node_ids=[f"n{i}" for i in range(40)])
+    held_out = np.arange(40) < 20
+    for calibrate in (True, False):
+        detector = Norm().fit(graph, train_mask=~held_out, calibration_mask=held_out, calibrate=calibrate)
+        with pytest.raises(GraphError, match="were in the training graph"):
+            detector.calibrate(graph, ["n30"])
+    detector = Norm().fit(graph, train_mask=~held_out, calibration_mask=held_out)
+    detector.calibrate(graph, ["n3", "n3", "n4"])
+    assert len(detector.calibration_) == 2
+    assert len(detector.calibrate(graph, graph.node_ids[held_out]).calibration_) == 20
+    with pytest.raises(GraphError, match="no node to calibrate on"):
+        detector.calibrate(graph, [])
+
+
+def test_places_of_another_graph_are_other_nodes() -> None:
+    detector = Norm().fit(ring(40), calibration_mask=np.arange(40) < 20)
+    other = ring(60).replace(features=np.random.default_rng(0).random((60, 1)).astype(np.float32))
+    assert len(detector.calibrate(other, np.arange(25, 50)).calibration_) == 25
+
+
+def test_kept_nodes_keep_the_edges_between_them_and_join_once() -> None:
+    graph = ring(40, node_ids=[f"n{i}" for i in range(40)])
+    held_out = np.arange(40) % 8 < 3  # three in a row
+    detector = Degree().fit(graph, calibration_mask=held_out, keep_calibration_nodes=True)
+    judged = judge(detector, graph.subgraph(~held_out))
+    assert judged.calibration_scores.tolist() == [-2.0] * 15
+    some = ~held_out | (np.arange(40) < 3)  # three of fifteen are there
+    assert judge(detector, graph.subgraph(some)).calibration_scores.tolist() == [-2.0] * 15
+
+
+def test_a_hub_is_looked_up_without_its_whole_row_for_each_edge() -> None:
+    star = Graph.from_arrays(features=np.ones((20_001, 1)), edges=[(0, i) for i in range(1, 20_001)])
+    known = KnownNodes.of(star, np.array([0]))
+    tracemalloc.start()
+    assert known.rows_in(star) is not None
+    assert tracemalloc.get_traced_memory()[1] < 100 * 2**20
+    tracemalloc.stop()
+
+
+def test_ids_that_are_not_unique_name_nobody() -> None:
+    graph = ring(40, node_ids=[*["a"] * 9, *(f"n{i}" for i in range(9, 40))])
+    assert KnownNodes.of(graph, np.array([30])).rows_in(graph).tolist() == [30]
+    assert KnownNodes.of(graph, np.array([3])).rows_in(graph) is None

@@ -25,8 +25,8 @@ def conformal_p_values(
 
     With equal weights :math:`p_i = (1 + \#\{j : c_j \ge s_i\}) / (n + 1)`, and under exchangeability
     :math:`P(p_i \le \alpha) \le \alpha` for in-distribution nodes (Bates et al., *Testing for outliers with conformal
-    p-values*, 2023). Weights of 1 / degree are for graphs whose new nodes are drawn by their edges (Zargarbashi &
-    Bojchevski, *Conformal inductive graph neural networks*, ICLR 2024).
+    p-values*, 2023). Weights of 1 / degree are for graphs whose edges arrive in random order, so that well-connected
+    nodes were there first (Zargarbashi & Bojchevski, *Conformal inductive graph neural networks*, ICLR 2024).
 
     Arguments:
         calibration: Scores :math:`c_1 … c_n` of held-out in-distribution nodes.

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from degem.calibration.fit_nodes import FitNodes
 from degem.calibration.judged import Exchangeable, ScoreResult, calibration_of, judge, rows_named
+from degem.calibration.known import ids_are_places
 from degem.calibration.nodes import Calibration
 from degem.errors import DegemError, GraphError
 from degem.graph import as_graph
@@ -20,6 +22,7 @@ class Decisions:
     """Decisions from scores. It knows of a detector that it has ``score``, ``calibration_`` and ``classes_``."""
 
     calibration_: Calibration
+    fit_nodes_: FitNodes
     classes_: tuple[int, ...]
     class_names_: tuple[str, ...] | None
 
@@ -46,8 +49,9 @@ class Decisions:
                 training graph, they are scored in the same pass.
             only: The ids of the nodes to judge, new ones say; default: all.
             by_degree: Compare each node with calibration nodes of similar degree only.
-            exchangeable: ``nodes`` where any node may arrive as likely as another; ``edges`` where new nodes come by
-                their edges, the well-connected first: then nodes weigh 1 / degree.
+            exchangeable: ``nodes`` where any node may have arrived as early as another; ``edges`` where the
+                well-connected came first, so that calibration nodes are better connected than new ones: then nodes
+                weigh 1 / degree. Elsewhere such weights break the rate.
         """
         return judge(self, graph, only=only).p_values(by_degree=by_degree, exchangeable=exchangeable)
 
@@ -103,25 +107,28 @@ class Decisions:
         names = [index if given is None else given[index] for index in self.classes_]
         return judge(self, graph, only=only).table(names, alpha=alpha, fdr=fdr, **how)
 
-    def calibrate(self, graph: Any, nodes: ArrayLike, *, keep: bool = False) -> Self:
+    def calibrate(self, graph: Any, nodes: ArrayLike, *, keep: bool | None = None) -> Self:
         """Calibrate anew, without fitting, on nodes that are known to be in-distribution and were in no fit.
 
         Arguments:
             graph: The graph they live in.
             nodes: Their ids.
-            keep: Keep their features and edges in the model.
+            keep: Keep their features and edges in the model; default: as before.
         """
         graph = as_graph(graph)
-        rows = rows_named(graph, nodes)
         before: Calibration | None = getattr(self, "calibration_", None)
-        if before is not None:
-            learnt = ~before.new_in(graph)[rows] & ~before.holds(graph.node_ids[rows])
-            if learnt.any():
-                first = str(graph.node_ids[rows[learnt.argmax()]])[:80]
-                raise GraphError(
-                    f"{learnt.sum():,} of the {len(rows):,} nodes were in the training graph, {first!r} first: "
-                    "calibrate on nodes that have arrived since, or on former calibration nodes"
-                )
-        scores, known = np.asarray(self.score(graph).scores), None if before is None else before.present
-        self.calibration_ = Calibration.of(graph, rows, scores, keep=keep, present=known)
+        rows = np.unique(rows_named(graph, nodes))
+        if len(rows) == 0:
+            raise GraphError("there is no node to calibrate on: name some")
+        another = before is not None and ids_are_places(graph) and before.nodes.rows_in(graph) is None
+        seen = self.fit_nodes_.seen_in(graph)[rows]
+        if seen.any() and not another:  # ids that are places name other nodes in another graph
+            first = str(graph.node_ids[rows[seen.argmax()]])[:80]
+            raise GraphError(
+                f"{seen.sum():,} of the {len(rows):,} nodes were in the training graph, {first!r} first: "
+                "calibrate on nodes that have arrived since, or on former calibration nodes"
+            )
+        if keep is None:
+            keep = before is not None and before.features is not None
+        self.calibration_ = Calibration.of(graph, rows, np.asarray(self.score(graph).scores), keep=keep)
         return self

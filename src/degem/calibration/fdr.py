@@ -6,7 +6,7 @@ import json
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -63,6 +63,8 @@ class OnlineFDR:
 
     def __init__(self, fdr: float = 0.1, rule: Rule = "lond") -> None:
         check_level(fdr)
+        if rule not in get_args(Rule):
+            raise DegemError(f"there is no rule {rule!r}: choose {' or '.join(get_args(Rule))}")
         self.fdr, self.rule = fdr, rule
         self._test = _package().Lond(fdr) if rule == "lond" else _package().Saffron(fdr, fdr / 2, 0.5)
 
@@ -88,7 +90,7 @@ class OnlineFDR:
             document = json.loads(read_regular(Path(path), MAX_STATE_BYTES))
             stream = cls(document["fdr"], document["rule"])
             stream._test = type(stream._test).from_snapshot(document["state"])
-        except (OSError, ValueError, KeyError, TypeError, DegemError) as error:
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, DegemError) as error:
             raise DegemError(f"{path} holds no state of a stream ({error}): delete it to begin a new one") from None
         return stream
 

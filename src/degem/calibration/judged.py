@@ -92,7 +92,7 @@ class Judged:
         exchangeable: Exchangeable = "nodes",
     ) -> NDArray[np.int64]:
         """1 for nodes flagged as OOD, else 0: see :meth:`Decisions.predict`."""
-        self._warn_of_too_few(alpha if fdr is None else fdr, by_degree)
+        self._warn_of_too_few(alpha if fdr is None else fdr, by_degree, exchangeable)
         p = self.p_values(by_degree=by_degree, exchangeable=exchangeable)
         return np.asarray(p <= alpha if fdr is None else benjamini_hochberg(p, fdr), dtype=np.int64)
 
@@ -116,8 +116,10 @@ class Judged:
         table["class_probability"] = result.probabilities.max(axis=1).astype(np.float64)
         return table
 
-    def _warn_of_too_few(self, level: float, by_degree: bool) -> None:
+    def _warn_of_too_few(self, level: float, by_degree: bool, exchangeable: Exchangeable) -> None:
         needed, count = nodes_needed(level), len(self.calibration_scores)
+        if exchangeable == "edges":  # of so much weight as of one node of mean degree
+            count = int(degree_weights(self.calibration_degrees).sum() * np.maximum(self.degrees, 1).mean())
         if by_degree:
             count = smallest_stratum(self.calibration_degrees)
         if count < needed:

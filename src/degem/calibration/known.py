@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 
@@ -13,7 +14,10 @@ from degem.errors import ModelFileError
 from degem.graph import Graph
 from degem.model_file import tensor_of
 
-ENOUGH = 0.5  # of the nodes, and of their edges, must be in a graph that has grown from the one they were in
+ENOUGH, MOST_EDGES = (
+    0.5,
+    10_000,
+)  # of the nodes, and of their edges, must be in a graph that has grown from the one they were in
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ class KnownNodes:
             >>> KnownNodes.of(graph, np.array([1])).rows_in(graph.subgraph([2, 1]))
             array([1])
         """
-        names = hashes_of(graph)
+        names = hashed(graph.node_ids)
         ends, others = graph.adjacency[nodes].nonzero()
         return cls(names[nodes], signatures_of(graph, nodes), ends.astype(np.int64), names[others])
 
@@ -51,30 +55,25 @@ class KnownNodes:
         It has if it holds at least half of them with half of their edges. Where its ids are mere places, which name
         any graph's nodes, half of the features must agree as well.
         """
-        rows = _found(self.ids, graph)
+        index = IdIndex.of(graph)
+        rows = index.rows_of(self.ids)
         there = rows >= 0
-        if not there.any() or there.mean() < ENOUGH or self._edges_in(graph, rows) < ENOUGH:
+        if not there.any() or there.mean() < ENOUGH or self._edges_in(graph, rows, index) < ENOUGH:
             return None
-        places = graph.node_ids.dtype.kind in "iu" and bool((graph.node_ids == np.arange(graph.num_nodes)).all())
-        if places and np.isclose(signatures_of(graph, rows[there]), self.signatures[there], rtol=1e-4).mean() < ENOUGH:
+        agree = np.isclose(signatures_of(graph, rows[there]), self.signatures[there], rtol=1e-4)
+        if ids_are_places(graph) and agree.mean() < ENOUGH:
             return None
         return rows[there]
 
-    def neighbours_in(self, graph: Graph) -> NDArray[np.int64]:
-        """For each edge the row of the other end, −1 where the graph lacks it."""
-        return _found(self.neighbours, graph)
-
-    def _edges_in(self, graph: Graph, rows: NDArray[np.int64]) -> float:
-        """The share of the edges between nodes of the graph that are there still."""
-        sources, targets = rows[self.ends], self.neighbours_in(graph)
+    def _edges_in(self, graph: Graph, rows: NDArray[np.int64], index: IdIndex) -> float:
+        """The share of the edges between nodes of the graph that are there still, of at most 10,000 of them."""
+        some = slice(None, None, max(1, len(self.ends) // MOST_EDGES))
+        sources, targets = rows[self.ends[some]], index.rows_of(self.neighbours[some])
         both = (sources >= 0) & (targets >= 0)
         if not both.any():
             return 1.0 if len(self.ends) == 0 else 0.0
-        near = graph.adjacency[sources[both]]
-        present = np.repeat(np.flatnonzero(both), np.diff(near.indptr))[
-            near.indices == np.repeat(targets[both], np.diff(near.indptr))
-        ]
-        return len(np.unique(present)) / int(both.sum())
+        found = sp.coo_array(graph.adjacency[sources[both], targets[both]])
+        return np.count_nonzero(found.data) / int(both.sum())
 
     def state(self) -> dict[str, torch.Tensor]:
         """The numbers, as named tensors."""
@@ -106,11 +105,6 @@ def signatures_of(graph: Graph, nodes: NDArray[np.int64]) -> NDArray[np.float64]
     return np.asarray(graph.features[nodes] @ weights, dtype=np.float64)
 
 
-def hashes_of(graph: Graph) -> NDArray[np.int64]:
-    """A hash of the id of each node, the same for 7 and "7"."""
-    return hashed(graph.node_ids)
-
-
 def hashed(ids: NDArray[Any]) -> NDArray[np.int64]:
     """A hash of each id, of its text.
 
@@ -120,13 +114,38 @@ def hashed(ids: NDArray[Any]) -> NDArray[np.int64]:
     """
     from pandas.util import hash_array  # slow to load, and a detector that is only described does without
 
-    return np.asarray(hash_array(ids.astype(str).astype(object)).view(np.int64))
+    texts = np.empty(len(ids), dtype=object)  # not as text of one width: one long id would make all long
+    texts[:] = [str(value) for value in ids.tolist()]
+    return np.asarray(hash_array(texts).view(np.int64))
 
 
-def _found(wanted: NDArray[np.int64], graph: Graph) -> NDArray[np.int64]:
-    """The row of each hash of an id in a graph, −1 where there is none."""
-    names = hashes_of(graph)
-    order = np.argsort(names)
-    places = np.minimum(np.searchsorted(names[order], wanted), len(names) - 1)
-    rows = order[places]
-    return np.where(names[rows] == wanted, rows, -1)
+def ids_are_places(graph: Graph) -> bool:
+    """Whether the ids of a graph are 0, 1, 2, …: those of a graph that was given none."""
+    ids = graph.node_ids
+    return ids.dtype.kind in "iu" and bool((ids == np.arange(graph.num_nodes)).all())
+
+
+@dataclass(frozen=True)
+class IdIndex:
+    """Where the nodes of a graph stand, by the hashes of their ids.
+
+    Arguments:
+        hashes: The hashes, sorted.
+        order: The row of each.
+    """
+
+    hashes: NDArray[np.int64]
+    order: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, graph: Graph) -> IdIndex:
+        """The index of a graph."""
+        hashes = hashed(graph.node_ids)
+        order = np.argsort(hashes, kind="stable")
+        return cls(hashes[order], order)
+
+    def rows_of(self, wanted: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The row of each hash, −1 where there is none, or more than one."""
+        first = np.searchsorted(self.hashes, wanted)
+        unique = np.searchsorted(self.hashes, wanted, side="right") == first + 1
+        return np.where(unique, self.order[np.minimum(first, len(self.order) - 1)], -1)

@@ -55,7 +55,7 @@ def stratified_p_values(
 
 
 def degree_weights(degrees: ArrayLike) -> NDArray[np.float64]:
-    """The weight 1 / degree, where nodes arrive by an edge drawn at random: then the well-connected come first.
+    """The weight 1 / degree, where edges arrive in random order: then the well-connected nodes were there first.
 
     Example:
         >>> degree_weights([0, 1, 4])

@@ -63,12 +63,12 @@ def calibrate(
     if nodes is not None:
         wanted = ids_in(nodes)
     else:
-        wanted = [str(name) for name in loaded.node_ids[loaded.labelled & detector.calibration_.new_in(loaded)]]
+        wanted = [str(name) for name in loaded.node_ids[loaded.labelled & detector.fit_nodes_.new_in(loaded)]]
         if not wanted:
             raise ParameterError(
                 "no node of the graph is both labelled and new: name confirmed nodes with --nodes FILE"
             )
-    before = len(detector.calibration_)
+    before = len(getattr(detector, "calibration_", ()))
     detector.calibrate(loaded, wanted)
     detector.save(out or model)
     if as_json:

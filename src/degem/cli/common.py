@@ -131,12 +131,10 @@ def judged_ids(
     if new_since is None:
         return None
     if Path(new_since).resolve() == model.resolve():
-        new = detector.calibration_.new_in(graph)
+        new = detector.fit_nodes_.new_in(graph)
     else:
         before = open_graph(new_since, columns, features=detector.feature_names_)
         new = ~np.isin(graph.node_ids.astype(str), before.node_ids.astype(str))
-    if not new.any():
-        raise GraphError(f"--new-since {new_since}: no node of the graph is new")
     return [str(name) for name in graph.node_ids[new].tolist()]
 
 

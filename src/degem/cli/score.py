@@ -74,6 +74,8 @@ def score(
     check_table_path(out)
     if online is not None and fdr is None:
         raise ParameterError("--online STATE bounds a false discovery rate: say which with --fdr")
+    if online is not None and new_since is None and nodes is None:
+        raise ParameterError("--online STATE judges arrivals: say which with --new-since or --nodes")
     prepare_machine(threads, device)
     detector = Detector.load(model, device=device)
     with progress_bar() as on_progress:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from degem import model_file, parameters
 from degem.calibration.decisions import Decisions
+from degem.calibration.fit_nodes import FitNodes
 from degem.calibration.judged import ScoreResult as ScoreResult
 from degem.calibration.nodes import Calibration
 from degem.detectors.registry import METHODS, Registry
@@ -153,6 +154,7 @@ class Detector(Decisions, ABC):
         self.classes_ = classes
         self.class_names_ = graph.class_names
         self.num_training_nodes_ = len(training.nodes)
+        self.fit_nodes_ = FitNodes.of(graph, training.graph)
         told = on_progress if on_epoch is None else _telling(on_progress, on_epoch, self, training)
         self.history_: History = self._fit(training, told)
         if calibrate:
@@ -203,6 +205,7 @@ class Detector(Decisions, ABC):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit(graph) or load(path) first")
         calibration: Calibration | None = getattr(self, "calibration_", None)
         state = {f"model.{name}": tensor for name, tensor in self._state().items()}
+        state |= {f"fit_nodes.{name}": tensor for name, tensor in self.fit_nodes_.state().items()}
         if calibration is not None:
             state |= {f"calibration.{name}": tensor for name, tensor in calibration.state().items()}
         model_file.write(
@@ -241,10 +244,11 @@ class Detector(Decisions, ABC):
         detector.class_names_ = None if stored.class_names is None else tuple(stored.class_names)
         detector.num_training_nodes_ = stored.num_training_nodes
         detector.history_ = stored.history
-        expected = set[str]()
+        detector.fit_nodes_ = FitNodes.restored(state, "fit_nodes.")
+        expected = {f"fit_nodes.{name}" for name in detector.fit_nodes_.state()}
         if any(name.startswith("calibration.") for name in state):
             detector.calibration_ = Calibration.restored(state, "calibration.", stored.num_features)
-            expected = {f"calibration.{name}" for name in detector.calibration_.state()}
+            expected |= {f"calibration.{name}" for name in detector.calibration_.state()}
         detector._restore(_part(state, "model."))
         if extra := state.keys() - expected - {f"model.{name}" for name in detector._state()}:
             raise ModelFileError(f"{path} holds a tensor {quoted(min(extra))} that {stored.method} does not have")

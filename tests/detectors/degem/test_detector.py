@@ -169,3 +169,12 @@ def test_one_node_of_each_class_is_never_held_out(small_graph: Graph) -> None:
     for seed in range(20):
         training = TrainingSet(small_graph.replace(labels=labels), np.arange(120), 4, None, seed)
         assert 60 not in hold_out(training)
+
+
+@pytest.mark.parametrize("labelled", [2, 3, 5])
+def test_one_labelled_node_of_each_class_is_enough(labelled: int) -> None:
+    labels = np.where(np.arange(60) < labelled, np.arange(60), -1)
+    edges = [(i, (i + 1) % 60) for i in range(60)]
+    graph = Graph.from_arrays(features=np.random.default_rng(0).random((60, 5)), edges=edges, labels=labels)
+    detector = DeGEM(num_epochs=2).fit(graph)
+    assert np.isfinite(detector.decision_function(graph)).all()

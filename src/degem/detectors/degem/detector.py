@@ -115,7 +115,8 @@ class DeGEM(Detector):
         self.model_.isolated_share.fill_((isolated[training.nodes].sum() + 1) / (len(training.nodes) + 1))
         with torch.no_grad():  # the nodes held out arrive, as new ones will
             energies, _ = self._energies(graph, on_progress)
-            self.model_.keep(self.model_.combination_of(*self._of(held_out, energies, isolated)))
+            scale = held_out if len(held_out) else training.nodes  # of a handful none is held out
+            self.model_.keep(self.model_.combination_of(*self._of(scale, energies, isolated)))
         self.held_out_ = KnownNodes.of(graph, held_out)
         return history
 

@@ -13,6 +13,8 @@ SHARE, FEWEST, MOST = 0.2, 30, 2000
 def hold_out(training: TrainingSet) -> NDArray[np.int64]:
     """Some training nodes, sorted: a fifth of them, at least 30 but never more than a third; of each class one stays.
 
+    Of a handful of training nodes there may be none.
+
     Arguments:
         training: The training set; its seed is the seed of the draw.
     """
@@ -21,4 +23,4 @@ def hold_out(training: TrainingSet) -> NDArray[np.int64]:
     stays = np.zeros(len(order), dtype=np.bool_)
     stays[np.unique(labels, return_index=True)[1]] = True
     count = min(max(int(SHARE * len(order)), FEWEST), MOST, len(order) // 3)
-    return np.sort(order[~stays][: max(count, 1)]) if len(order) > 1 else order
+    return np.sort(order[~stays][:count])
