@@ -1,12 +1,13 @@
 """What the base class does for every detector, seen on ones that learn nothing; the contract suite runs the rest."""
 
+import dataclasses
 import json
 import warnings
 
 import numpy as np
 import pytest
 
-from degem import Detector, Graph
+from degem import DeGEM, Detector, Graph
 from degem.detectors.base import HasLatents
 from degem.detectors.trivial import Degree, Norm
 from degem.errors import CalibrationWarning, DegemError, GraphError, ModelFileError, NotFittedError, ParameterError
@@ -124,3 +125,9 @@ def test_an_interrupted_second_fit_leaves_no_mixture_of_two(monkeypatch):
         detector.fit(line_graph(20))
     with pytest.raises(NotFittedError):
         detector.p_values(line_graph(40))
+
+
+def test_a_detector_is_small() -> None:
+    own = [name for name in vars(Detector) if not name.startswith("_")]
+    assert len(own) <= 12, own
+    assert len(dataclasses.fields(DeGEM)) <= 14

@@ -1,6 +1,7 @@
 """DeGEM's default: what it reaches on an easy shift, with and without labels, and what it is made of."""
 
 import dataclasses
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -178,3 +179,11 @@ def test_one_labelled_node_of_each_class_is_enough(labelled: int) -> None:
     graph = Graph.from_arrays(features=np.random.default_rng(0).random((60, 5)), edges=edges, labels=labels)
     detector = DeGEM(num_epochs=2).fit(graph)
     assert np.isfinite(detector.decision_function(graph)).all()
+
+
+def test_scoring_from_two_threads_gives_the_same_scores(small_graph: Graph) -> None:
+    detector = DeGEM(num_epochs=2).fit(small_graph)
+    alone = detector.decision_function(small_graph)
+    with ThreadPoolExecutor(2) as pool:
+        for together in pool.map(detector.decision_function, [small_graph] * 6):
+            np.testing.assert_array_equal(together, alone)
