@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 from scipy.io import savemat
 
-from degem.data import datasets
 from degem.data.datasets import DATASETS, describe, load_dataset, missing_files
 from degem.errors import DataNotFoundError, DegemError, GraphError
 

@@ -1,7 +1,6 @@
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from degem import Graph
 from degem.ops.structural import structural_features
