@@ -54,22 +54,8 @@ class Group:
     tasks: tuple[Task, ...]
 
 
-@dataclass(frozen=True)
-class Places:
-    """Where data are, as the parent sees it: a fork server keeps the environment it was started in.
-
-    Arguments:
-        data: The folder of raw datasets.
-        cache: The cache folder.
-    """
-
-    data: Path
-    cache: Path
-
-
-def work(group: Group, folder: Path, places: Places, threads: int, parent: int) -> None:
+def work(group: Group, folder: Path, data_dir: Path, threads: int, parent: int) -> None:
     """Run a group in this process and append its rows to the store, method by method."""
-    os.environ["DEGEM_CACHE"] = str(places.cache)
     torch.set_num_threads(threads)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
     _end_with(parent)
@@ -79,7 +65,7 @@ def work(group: Group, folder: Path, places: Places, threads: int, parent: int) 
     done = {key for key, row in store.latest().items() if not row.error}  # by another run, meanwhile
     group = replace(group, tasks=tuple(task for task in group.tasks if key_of(task) not in done))
     gc.freeze()  # the libraries' objects stay: collecting is then cheap
-    for rows in results(group, lambda: _scenario(group, places.data)):
+    for rows in results(group, lambda: _scenario(group, data_dir)):
         store.append(rows)
         gc.collect()
 
