@@ -75,8 +75,8 @@ def _claimed(group: Group, folder: Path) -> int | None:
 
     The file stays open: the system frees the lock when this process ends, in whatever way.
     """
-    about = (group.dataset, group.kind, group.seed, group.protocol, group.label_rate)
-    place = int.from_bytes(hashlib.sha256(repr(about).encode()).digest()[:7])
+    identity = (group.dataset, group.kind, group.seed, group.protocol, group.label_rate)
+    place = int.from_bytes(hashlib.sha256(repr(identity).encode()).digest()[:7])
     handle = os.open(folder / CLAIMS, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     try:
         fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)

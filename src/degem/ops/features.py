@@ -92,7 +92,7 @@ def to_tensor(features: Features, device: str = "cpu") -> torch.Tensor:
 
 
 def sparse_csr(pointers: torch.Tensor, columns: torch.Tensor, values: torch.Tensor, shape: Any) -> torch.Tensor:
-    """A sparse CSR tensor of parts that are known to be sound, without PyTorch's warning that it is new."""
+    """A sparse CSR tensor of valid parts, without PyTorch's warning that it is new."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
         return torch.sparse_csr_tensor(pointers, columns, values, size=shape, check_invariants=False)
