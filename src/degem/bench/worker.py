@@ -20,8 +20,7 @@ from pathlib import Path
 
 import torch
 
-from degem.bench import arrival
-from degem.bench.protocols import Outcome, run
+from degem.bench.protocols import Outcome, run, run_arrival
 from degem.bench.specs import Task
 from degem.bench.store import Row, Store
 from degem.detectors import Detector
@@ -114,7 +113,7 @@ def results(group: Group, load: Callable[[], Scenario | Arrival]) -> Iterator[li
                 detector.share(cache)  # the oracle looks into each training, so each has its own
             shifts = [task.shift for task in tasks]
             if isinstance(scenario, Arrival):
-                outcomes = arrival.run(detector, scenario, shifts)
+                outcomes = run_arrival(detector, scenario, shifts)
             else:
                 outcomes = run(group.protocol, detector, scenario, shifts)
             peak = _peak_mib()
