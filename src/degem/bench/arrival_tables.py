@@ -14,7 +14,7 @@ from degem.bench.formats import PLAIN, Grid
 from degem.bench.results import Results
 from degem.bench.specs import Spec
 from degem.bench.store import Row
-from degem.bench.summary import CEILING, PARTS, Entry, entries, notes
+from degem.bench.summary import CEILING, PARTS, Entry, Overall, entries, notes
 from degem.shifts.scenarios import kind_of
 
 TEXT = Path(__file__).with_name("arrival.md").read_text(encoding="utf-8")
@@ -65,7 +65,7 @@ def _dataset_grid(title: str, here: list[Entry], shifts: tuple[str, ...], beside
         return tuple(found)
 
     failures = sorted({f"Failed: {entry.row}: {error}" for entry in here for error in entry.errors})
-    return Grid(title, tuple(header), _parts(here, line), (*notes(here, "arrival"), LEGEND, *failures))
+    return Grid(title, tuple(header), parts_of(here, line), (*notes(here, "arrival"), LEGEND, *failures))
 
 
 def _means_grid(title: str, table: list[Entry]) -> Grid:
@@ -85,7 +85,7 @@ def _means_grid(title: str, table: list[Entry]) -> Grid:
         return tuple(found)
 
     header = ("method", *(f"{kind} ({count} cells)" for kind, count in counts.items()))
-    return Grid(title, header, _parts(table, line), tuple(notes(table, "arrival")))
+    return Grid(title, header, parts_of(table, line), tuple(notes(table, "arrival")))
 
 
 def _kind(shift: str) -> str:
@@ -93,7 +93,8 @@ def _kind(shift: str) -> str:
     return shift if kind == "manipulation" else kind
 
 
-def _parts(here: list[Entry], line: Callable[[str], Line]) -> tuple[tuple[str, tuple[Line, ...]], ...]:
+def parts_of(here: Sequence[Entry | Overall], line: Callable[[str], Line]) -> tuple[tuple[str, tuple[Line, ...]], ...]:
+    """The lines of a table, part by part."""
     found = []
     for part in PARTS:
         rows = dict.fromkeys(entry.row for entry in here if entry.part == part)
