@@ -72,6 +72,17 @@ def scale_rows(features: Features, scale: NDArray[np.float32]) -> Features:
     return features * scale[:, None]
 
 
+def dense(features: Features) -> NDArray[np.float32]:
+    """The features as a dense array.
+
+    Example:
+        >>> dense(sp.csr_array(np.eye(2)))
+        array([[1., 0.],
+               [0., 1.]], dtype=float32)
+    """
+    return np.asarray(features.toarray() if isinstance(features, sp.csr_array) else features, dtype=np.float32)
+
+
 def to_tensor(features: Features, device: str = "cpu") -> torch.Tensor:
     """Features as a tensor: strided from a dense array, sparse CSR from a CSR matrix.
 
