@@ -8,7 +8,7 @@ and writes both beside the published figures:
     python benchmarks/directed_edges.py run benchmarks/results/bench/directed-edges.csv --datasets cornell,chameleon
     python benchmarks/directed_edges.py page benchmarks/results/bench/directed-edges.csv docs/directed-edges.md
 
-``degem bench docs`` reads the rows too. On Cora and Amazon-Photo, stored symmetric, only what follows differs.
+``benchmarks/gaps.py`` reads the rows too. On Cora and Amazon-Photo, stored symmetric, only what follows differs.
 What the benchmark's program does otherwise is kept here, and here alone: a node that nobody links to has its energy
 halved at each step of GNNSafe's propagation; ODIN and Mahalanobis have their sign turned over; Mahalanobis pairs the
 labels of the training nodes with the latents of the *first* nodes of the graph and puts classes without training nodes

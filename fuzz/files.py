@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 import scipy.sparse as sp
 
 from degem import Graph, read_graph
-from degem.data import graph_cache
 from fuzz.mutate import spoil_array, spoil_bytes
 
 Attempt = Callable[[], None]
@@ -245,30 +244,5 @@ def memory_maps(rng: Random, folder: Path) -> Attempt:
         for name, part in (("indptr", read.adjacency.indptr), ("indices", read.adjacency.indices)):
             expect(np.array_equal(np.load(folder / f"{name}.npy"), part), f"other {name}")
         expect(np.array_equal(np.load(folder / "labels.npy"), read.labels), "other labels")
-
-    return attempt
-
-
-def cache(rng: Random, folder: Path) -> Attempt:
-    """A cache file that was damaged, or rewritten with other arrays: the graph must come out as it was made."""
-    graph = small_graph()
-    made = ({"g": graph}, {"nodes": np.arange(3)})
-    graph_cache.cached("kind", {"seed": 1}, lambda: made)
-    (path,) = (folder / "cache" / "kind").glob("*.npz")
-    if rng.random() < 0.5:
-        path.write_bytes(spoil_bytes(rng, path.read_bytes()))
-    else:
-        with np.load(path) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        victim = rng.choice(sorted(arrays))
-        arrays[victim] = spoil_array(rng, arrays[victim])
-        np.savez(path, **arrays)
-
-    def attempt() -> None:
-        graphs, arrays = graph_cache.cached("kind", {"seed": 1}, lambda: made)
-        expect(np.array_equal(graphs["g"].features, graph.features), "other features")
-        expect((graphs["g"].adjacency != graph.adjacency).nnz == 0, "other edges")
-        expect(graphs["g"].labels.tolist() == graph.labels.tolist(), "other labels")
-        expect(arrays["nodes"].tolist() == [0, 1, 2], "other arrays")
 
     return attempt

@@ -26,7 +26,6 @@ KINDS: dict[str, Callable[[random.Random, Path], files.Attempt]] = {
     "PyG": objects.pyg,
     "NetworkX": objects.networkx,
     "arrays": objects.arrays,
-    "graph cache": files.cache,
     "models, damaged": models.damaged,
     "models, crafted": models.crafted,
 }

@@ -15,7 +15,6 @@ import numpy as np
 
 from degem import model_file
 from degem.bench.store import Store
-from degem.data import graph_cache
 from degem.data.archives import read_npz
 from degem.errors import DegemError
 
@@ -36,11 +35,6 @@ WRITERS = {
     "archive": """
     if turn == 1: from degem.data.archives import write_npz; from fuzz.files import small_graph
     write_npz(small_graph().replace(columns={"turn": np.full(4, turn)}), home / "g.npz")
-""",
-    "cache": """
-    if turn == 1: import os; from degem.data import graph_cache; from fuzz.files import small_graph
-    os.environ["DEGEM_CACHE"] = str(home)
-    graph_cache.cached("kind", {"turn": turn}, lambda: ({"g": small_graph()}, {}))
 """,
     "scores": """
     if turn == 1: import pandas as pd; from degem.cli.common import write_table
@@ -67,11 +61,6 @@ def _archive(home: Path) -> None:
     assert (turns == turns[0]).all(), "half an archive"
 
 
-def _cache(home: Path) -> None:
-    for path in (home / "kind").glob("*-*.npz"):
-        assert path.stem.endswith(graph_cache._checksum(path)), "half a cached graph"
-
-
 def _scores(home: Path) -> None:
     import pandas as pd
 
@@ -93,7 +82,7 @@ def _store(home: Path) -> None:
 
 
 CHECKS: dict[str, Callable[[Path], None]] = {
-    "model": _model, "archive": _archive, "cache": _cache, "scores": _scores, "report": _report, "store": _store
+    "model": _model, "archive": _archive, "scores": _scores, "report": _report, "store": _store
 }  # fmt: skip
 
 

@@ -17,13 +17,13 @@ from degem import model_file
 from degem.errors import ModelFileError
 
 STATE = {"weight": torch.arange(6.0).reshape(2, 3), "steps": torch.tensor(7)}
-ABOUT = {"method": "any", "loss": [0.1, float("nan")], "size": np.int64(3)}
+DESCRIPTION = {"method": "any", "loss": [0.1, float("nan")], "size": np.int64(3)}
 
 
 @pytest.fixture
 def model(tmp_path):
     path = tmp_path / "deep" / "model"
-    model_file.write(path, STATE, ABOUT)
+    model_file.write(path, STATE, DESCRIPTION)
     return path
 
 
@@ -56,7 +56,7 @@ def test_settings_are_written_as_json_knows_them(tmp_path):
         rate: float = 0.5
 
     model_file.write(tmp_path / "m", {}, {"inner": Inner(), "by_number": {10: "x", 9: "y"}})
-    about = model_file.read_about(tmp_path / "m")
+    about = model_file.read_metadata(tmp_path / "m")
     assert about["inner"] == {"rate": 0.5}
     assert about["by_number"] == {"10": "x", "9": "y"}
     with pytest.raises(TypeError, match="object has no place"):
@@ -84,7 +84,7 @@ def test_no_model(tmp_path):
 @given(data=st.data())
 def test_no_altered_byte_is_missed(tmp_path_factory, data):
     model = tmp_path_factory.mktemp("models") / "m"
-    model_file.write(model, STATE, ABOUT)
+    model_file.write(model, STATE, DESCRIPTION)
     victim = tensors_of(model)
     content = bytearray(victim.read_bytes())
     place = data.draw(st.integers(0, len(content) - 1))
@@ -158,16 +158,16 @@ def test_a_right_checksum_does_not_make_safetensors(model):
 def test_other_peoples_folders_are_left_alone(tmp_path, name):
     (tmp_path / name).write_text("dear diary")
     with pytest.raises(ModelFileError, match="not a model folder"):
-        model_file.write(tmp_path, STATE, ABOUT)
+        model_file.write(tmp_path, STATE, DESCRIPTION)
     with pytest.raises(ModelFileError, match="not a model folder"):
-        model_file.write(tmp_path / name, STATE, ABOUT)
+        model_file.write(tmp_path / name, STATE, DESCRIPTION)
     assert (tmp_path / name).read_text() == "dear diary"
 
 
 def test_a_folder_that_cannot_be_made_is_one_line(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ModelFileError, match="cannot be written"):
-        model_file.write(tmp_path / "file" / "model", STATE, ABOUT)
+        model_file.write(tmp_path / "file" / "model", STATE, DESCRIPTION)
 
 
 # -- crashes -----------------------------------------------------------------------------------------------------
@@ -215,10 +215,10 @@ def test_a_crash_where_no_model_was_leaves_none(tmp_path, monkeypatch, step):
     with monkeypatch.context() as patch:
         crash_at(patch, step)
         with pytest.raises(KeyboardInterrupt):
-            model_file.write(model, STATE, ABOUT)
+            model_file.write(model, STATE, DESCRIPTION)
     with pytest.raises(ModelFileError, match=r"no model\.json"):
         model_file.read(model)
-    model_file.write(model, STATE, ABOUT)
+    model_file.write(model, STATE, DESCRIPTION)
     assert model_file.read(model)[1]["method"] == "any"
 
 
@@ -233,7 +233,7 @@ def test_a_power_cut_leaves_parts_that_the_next_save_clears(tmp_path):
     model = tmp_path / "model"
     model.mkdir()
     (model / "state-0123456789abcdef.safetensors").write_bytes(b"half")
-    model_file.write(model, STATE, ABOUT)
+    model_file.write(model, STATE, DESCRIPTION)
     assert len(list(model.iterdir())) == 3  # the lock too
 
 
@@ -247,7 +247,7 @@ def test_links_in_a_model_folder_are_not_followed(model, tmp_path):
     (model / "model.json").unlink()
     for name in ("model.json", "model.json.part", tensors_of(model).name + ".part"):
         (model / name).symlink_to(tmp_path / "mine")
-    model_file.write(model, STATE, ABOUT)
+    model_file.write(model, STATE, DESCRIPTION)
     assert (tmp_path / "mine").read_text() == "dear diary"
     assert model_file.read(model)[1]["method"] == "any"
 
@@ -262,7 +262,7 @@ def test_only_regular_files_are_read(model):
 def test_staging_of_a_killed_saver_is_swept(model):
     (model / ".degem-staging-x").mkdir()
     (model / ".degem-staging-x" / "file").write_text("half")
-    model_file.write(model, STATE, ABOUT)
+    model_file.write(model, STATE, DESCRIPTION)
     assert not (model / ".degem-staging-x").exists()
 
 

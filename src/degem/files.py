@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import shutil
 import stat
@@ -19,7 +18,7 @@ from degem.errors import DegemError
 from degem.ops.mapped import available_mib
 
 STAGING = ".degem-staging-"
-ABANDONED = 60.0  # seconds after which a staging folder that nobody holds is nobody's
+ABANDONED = 86_400.0  # seconds: no writer is at work on one file for a day
 SHARE = 0.5  # of the free memory: what one file may take
 
 
@@ -48,14 +47,14 @@ def replaced(path: Path, *, follow_link: bool = False) -> Iterator[BinaryIO]:
         target.parent.mkdir(parents=True, exist_ok=True)
         mode = _mode_to_keep(target)
         sweep(target.parent)
-        staging, handle = _staged(target.parent)
-        with os.fdopen(handle, "w+b") as file:
+        staging = Path(tempfile.mkdtemp(prefix=STAGING, dir=target.parent))
+        with (staging / "file").open("x+b") as file:
             yield file
             file.flush()
-            if mode is not None:
-                os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
-            (staging / "file").replace(target)
+        if mode is not None:
+            (staging / "file").chmod(mode)
+        (staging / "file").replace(target)
     except OSError as error:
         reason = error.strerror or str(error)
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -85,37 +84,22 @@ def _mode_to_keep(target: Path) -> int | None:
     return stat.S_IMODE(old) & 0o777
 
 
-def _staged(folder: Path) -> tuple[Path, int]:
-    """A private folder with a fresh file in it, locked as long as it is open: see :func:`sweep`."""
-    while True:
-        staging = Path(tempfile.mkdtemp(prefix=STAGING, dir=folder))
-        handle = os.open(staging / "file", os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
-        with contextlib.suppress(BlockingIOError):
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.fstat(handle).st_nlink:
-                return staging, handle
-        os.close(handle)  # taken for abandoned by a sweep in this very moment
-
-
 def sweep(folder: Path, *, abandoned: float = ABANDONED) -> None:
-    """Remove what killed writers left in a folder: a living one holds a lock on its file.
+    """Remove what killed writers left in a folder.
 
     Arguments:
         folder: The folder.
-        abandoned: The age in seconds from which a folder counts; 0 where no other writer can be at work.
+        abandoned: The age in seconds from which it counts as left; 0 where no other writer can be at work.
     """
     for left in folder.glob(f"{STAGING}*"):
         with contextlib.suppress(OSError):
-            if left.is_symlink() or time.time() - left.stat().st_mtime < abandoned:
-                continue
-            with contextlib.suppress(FileNotFoundError), (left / "file").open("rb") as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # else a BlockingIOError: somebody writes it
-            shutil.rmtree(left, ignore_errors=True)
+            if not left.is_symlink() and time.time() - left.stat().st_mtime >= abandoned:
+                shutil.rmtree(left, ignore_errors=True)
 
 
 def opened(path: Path) -> BufferedReader:
     """A regular file, open to be read; a pipe, a device or a folder is an OSError and is never waited for."""
-    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    file = os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb")
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
         file.close()
         raise OSError(errno.EINVAL, "it is not a regular file", str(path))

@@ -41,9 +41,9 @@ def by_class(codes: NDArray[np.int64], names: Sequence[str]) -> Groups:
         return Groups("predicted class", tuple(names), codes)
     sizes = np.bincount(codes, minlength=len(names))
     kept = np.sort(np.argsort(-sizes, kind="stable")[: MAX_GROUPS - 1])
-    home = np.full(len(names), len(kept), dtype=np.int64)
-    home[kept] = np.arange(len(kept))
-    return Groups("predicted class", (*(names[index] for index in kept), "other"), home[codes])
+    target = np.full(len(names), len(kept), dtype=np.int64)
+    target[kept] = np.arange(len(kept))
+    return Groups("predicted class", (*(names[index] for index in kept), "other"), target[codes])
 
 
 def by_degree(degrees: NDArray[np.int64]) -> Groups:

@@ -25,7 +25,7 @@ from degem.files import STAGING, memory_limit, read_regular, replaced, sweep
 
 FORMAT = "degem-model"
 FORMAT_VERSION = 4
-ABOUT = "model.json"
+DESCRIPTION = "model.json"
 TENSORS = "state-*.safetensors"
 LOCK = ".lock"
 MAX_DESCRIPTION = 1 << 26  # bytes
@@ -43,13 +43,13 @@ class Description(BaseModel):
     versions: dict[str, str]
 
 
-def write(path: Path, state: dict[str, torch.Tensor], about: dict[str, Any]) -> None:
+def write(path: Path, state: dict[str, torch.Tensor], metadata: dict[str, Any]) -> None:
     """Write a model folder; a crash on the way leaves the old model, or none.
 
     Arguments:
         path: The folder. One that is there already must be empty or hold a model, which is replaced.
         state: Named tensors.
-        about: What else there is to know; must be JSON.
+        metadata: What else there is to know; must be JSON.
     """
     check_target(path)
     tensors = save_tensors({name: tensor.detach().cpu().contiguous().clone() for name, tensor in state.items()})
@@ -59,21 +59,21 @@ def write(path: Path, state: dict[str, torch.Tensor], about: dict[str, Any]) -> 
         "format_version": FORMAT_VERSION,
         "versions": {package: version(package) for package in ("degem", "torch", "numpy")},
         "checksum": checksum,
-        **about,
+        **metadata,
     }
     document = json.loads(json.dumps(document, default=_plain))  # what a reader will see
     document["about_checksum"] = _checksum(document)
-    home = path / _tensors_name(checksum)
+    target = path / _tensors_name(checksum)
     try:
         path.mkdir(parents=True, exist_ok=True)
         with FileLock(path / LOCK, timeout=PATIENCE):  # two savers take turns; the lock of a killed one is free
             sweep(path, abandoned=0)
-            with replaced(home) as file:
+            with replaced(target) as file:
                 file.write(tensors)
-            with replaced(path / ABOUT) as file:
+            with replaced(path / DESCRIPTION) as file:
                 file.write(json.dumps(document, indent=1).encode())
             for old in path.glob(TENSORS + "*"):
-                if old != home:
+                if old != target:
                     old.unlink(missing_ok=True)
     except Timeout:
         raise ModelFileError(f"{path} is being written by another process: try again") from None
@@ -95,55 +95,55 @@ def check_target(path: Path) -> None:
 
 def read(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
     """The tensors and the description of a model folder; anything wrong with it is a :class:`ModelFileError`."""
-    about = read_about(path)
-    home = path / _tensors_name(about["checksum"])
+    metadata = read_metadata(path)
+    target = path / _tensors_name(metadata["checksum"])
     try:
-        tensors = read_regular(home, memory_limit())
+        tensors = read_regular(target, memory_limit())
     except FileNotFoundError:
-        if read_about(path)["checksum"] != about["checksum"]:
+        if read_metadata(path)["checksum"] != metadata["checksum"]:
             return read(path)  # saved anew in this very moment
-        raise ModelFileError(f"{home} cannot be read (it is missing): {AGAIN}") from None
+        raise ModelFileError(f"{target} cannot be read (it is missing): {AGAIN}") from None
     except OSError as error:
-        raise ModelFileError(f"{home} cannot be read ({error.strerror}): {AGAIN}") from None
-    if hashlib.sha256(tensors).hexdigest() != about["checksum"]:
-        raise ModelFileError(f"{home} is truncated or altered (checksum differs): {AGAIN}")
+        raise ModelFileError(f"{target} cannot be read ({error.strerror}): {AGAIN}") from None
+    if hashlib.sha256(tensors).hexdigest() != metadata["checksum"]:
+        raise ModelFileError(f"{target} is truncated or altered (checksum differs): {AGAIN}")
     try:
-        return load_tensors(tensors), about
+        return load_tensors(tensors), metadata
     except (SafetensorError, KeyError, ValueError) as error:  # KeyError: a type that PyTorch has no name for
-        raise ModelFileError(f"{home} is not a safetensors file: {error}") from None
+        raise ModelFileError(f"{target} is not a safetensors file: {error}") from None
 
 
-def read_about(path: Path) -> dict[str, Any]:
+def read_metadata(path: Path) -> dict[str, Any]:
     """The description alone, without the tensors."""
     try:
-        about = json.loads(read_regular(path / ABOUT, MAX_DESCRIPTION).decode("utf-8"))
+        metadata = json.loads(read_regular(path / DESCRIPTION, MAX_DESCRIPTION).decode("utf-8"))
     except FileNotFoundError:
         raise ModelFileError(
-            f"{path} is not a model folder: it has no {ABOUT} (degem fit GRAPH --out MODEL makes one)"
+            f"{path} is not a model folder: it has no {DESCRIPTION} (degem fit GRAPH --out MODEL makes one)"
         ) from None
     except (OSError, ValueError, RecursionError) as error:
-        raise ModelFileError(f"{path}: {ABOUT} cannot be read ({error}): {AGAIN}") from None
-    if not isinstance(about, dict) or about.get("format") != FORMAT:
-        raise ModelFileError(f"{path}: {ABOUT} does not describe a degem model")
-    if about.get("format_version") != FORMAT_VERSION:
+        raise ModelFileError(f"{path}: {DESCRIPTION} cannot be read ({error}): {AGAIN}") from None
+    if not isinstance(metadata, dict) or metadata.get("format") != FORMAT:
+        raise ModelFileError(f"{path}: {DESCRIPTION} does not describe a degem model")
+    if metadata.get("format_version") != FORMAT_VERSION:
         raise ModelFileError(
-            f"{path} has format version {about.get('format_version')}, this degem reads {FORMAT_VERSION}: "
+            f"{path} has format version {metadata.get('format_version')}, this degem reads {FORMAT_VERSION}: "
             "install the degem that wrote it"
         )
-    expected = about.pop("about_checksum", None)
-    if _checksum(about) != expected:
-        raise ModelFileError(f"{path}: {ABOUT} was altered (checksum differs): {AGAIN}")
-    return about | checked(path, Description, about).model_dump()
+    expected = metadata.pop("about_checksum", None)
+    if _checksum(metadata) != expected:
+        raise ModelFileError(f"{path}: {DESCRIPTION} was altered (checksum differs): {AGAIN}")
+    return metadata | checked(path, Description, metadata).model_dump()
 
 
-def checked(path: str | Path, kind: type[Model], about: dict[str, Any]) -> Model:
+def checked(path: str | Path, kind: type[Model], metadata: dict[str, Any]) -> Model:
     """A description parsed into a type; the first thing that does not fit is a :class:`ModelFileError`."""
     try:
-        return kind.model_validate(about)
+        return kind.model_validate(metadata)
     except ValidationError as error:
         problem = error.errors()[0]
         place = ".".join(str(part) for part in problem["loc"])
-        raise ModelFileError(f"{path}: {ABOUT}: {quoted(place)}: {problem['msg']}: {AGAIN}") from None
+        raise ModelFileError(f"{path}: {DESCRIPTION}: {quoted(place)}: {problem['msg']}: {AGAIN}") from None
 
 
 def tensor_of(state: dict[str, torch.Tensor], name: str, dtype: torch.dtype, *shape: int | None) -> torch.Tensor:

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from degem import Detector, Graph
-from degem.bench import arrival as protocol
-from degem.bench.arrival_page import arrival_page
+from degem.bench.arrival_tables import arrival_page
 from degem.bench.ceiling import ceiling_row
 from degem.bench.formats import markdown
+from degem.bench.protocols import run_arrival
 from degem.bench.results import Results
 from degem.bench.specs import read_spec, tasks_of
 from degem.bench.store import COLUMNS, Row, Store
@@ -29,7 +29,7 @@ def arrival(small_graph: Graph) -> Arrival:
 
 def test_one_fit_serves_every_shift_and_new_nodes_are_judged(arrival: Arrival) -> None:
     detector = Detector.registry["learner"]()
-    outcomes = protocol.run(detector, arrival, ["structure", "feature"])
+    outcomes = run_arrival(detector, arrival, ["structure", "feature"])
     assert len(Detector.registry["learner"].fits) == 1  # type: ignore[attr-defined]
     for shift, outcome in outcomes.items():
         growth = arrival.grown[shift]
@@ -44,7 +44,7 @@ def test_one_fit_serves_every_shift_and_new_nodes_are_judged(arrival: Arrival) -
 
 def test_accuracy_is_that_of_new_id_nodes(arrival: Arrival) -> None:
     detector = Detector.registry["msp"](num_epochs=30)
-    outcome = protocol.run(detector, arrival, ["feature"])["feature"]
+    outcome = run_arrival(detector, arrival, ["feature"])["feature"]
     growth = arrival.grown["feature"]
     guess = detector.predict_class(growth.graph)[growth.new_id]
     assert outcome.acc == pytest.approx(100 * np.mean(guess == growth.labels))

@@ -16,7 +16,7 @@ from degem.shifts.base import Settings
 from degem.data.splits import random_split
 
 for method in METHODS.values():
-    import_module(method.home.rpartition(".")[0])
+    import_module(method.import_path.rpartition(".")[0])
 rng = np.random.default_rng(0)
 graph = Graph.from_arrays(features=rng.random((60, 8)), edges=rng.integers(60, size=(200, 2)), labels=np.arange(60) % 3)
 scenario = manipulation(graph, random_split(graph.labelled, 0, train=0.5, val=0.2), Settings())

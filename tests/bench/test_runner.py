@@ -154,25 +154,3 @@ def test_two_runs_into_one_store_do_no_cell_twice(tmp_path: Path, data_dir: Path
     rows = Store(tmp_path / "store").rows()
     assert len(rows) == len({row.key for row in rows}) == 18
     assert not any(row.error for row in rows)
-
-
-def test_a_run_whose_fork_server_dies_starts_another(tmp_path: Path, data_dir: Path) -> None:
-    killed: list[int] = []
-
-    def kill_server(status: runner.Status, new: object) -> None:
-        if not killed and _children():  # a worker is at work
-            killed.extend(_servers())
-            for server in killed:
-                os.kill(server, signal.SIGKILL)
-
-    slow = [Task(Variant("msp", "msp", {"num_epochs": 500}), *_place(task)) for task in tasks("msp")]
-    todo = [*slow, *tasks("degree", seeds=(1, 2))]
-    runner.run(todo, tmp_path, data_dir=data_dir, workers=1, listener=kill_server)
-    rows = Store(tmp_path).rows()
-    assert killed
-    assert [row.error for row in rows] == [""] * len(todo)
-    assert {row.key for row in rows} == {key_of(task) for task in todo}
-
-
-def _servers() -> list[int]:
-    return [pid for pid in _offspring(os.getpid()) if "forkserver" in Path(f"/proc/{pid}/cmdline").read_text()]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from degem import DeGEM
-from degem.bench import arrival, protocols
+from degem.bench import protocols
 from degem.bench.store import Store
 from degem.shifts import Settings, load_arrival, load_scenario
 
@@ -30,7 +30,7 @@ def _is_default(parameters: str) -> bool:
 @pytest.mark.parametrize("kind", ["manipulation", "label"])
 def test_arrival(data_dir: Path, kind: str) -> None:
     found = load_arrival("cora", kind, Settings(seed=0), data_dir)
-    for shift, outcome in arrival.run(DeGEM(seed=0), found, list(found.grown)).items():
+    for shift, outcome in protocols.run_arrival(DeGEM(seed=0), found, list(found.grown)).items():
         mean, spread = stored("arrival", shift)
         assert outcome.metrics.auroc == pytest.approx(mean, abs=3 * spread + 0.5)
 

@@ -7,7 +7,6 @@ import pytest
 import scipy.sparse as sp
 from scipy.io import savemat
 
-from degem.data import datasets
 from degem.data.datasets import DATASETS, describe, load_dataset, missing_files
 from degem.errors import DataNotFoundError, DegemError, GraphError
 
@@ -44,22 +43,6 @@ def test_frauds_are_told_in_a_column_and_not_by_labels(data_dir: Path) -> None:
     assert not graph.labelled.any()
     assert int(graph.columns["is_fraud"].sum()) == 693
     assert graph.features.max() == 5525
-
-
-def test_the_second_load_comes_from_the_cache_and_is_equal(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = load_dataset("cornell", data_dir)
-    monkeypatch.setattr(datasets, "_read", lambda *_: pytest.fail("read again"))
-    second = load_dataset("cornell", data_dir)
-    assert (first.features != second.features).nnz == 0
-    assert (first.adjacency != second.adjacency).nnz == 0
-    np.testing.assert_array_equal(first.labels, second.labels)
-
-
-def test_a_damaged_cache_is_made_again(data_dir: Path, private_cache: Path) -> None:
-    load_dataset("cornell", data_dir)
-    (archive,) = (private_cache / "datasets").iterdir()
-    archive.write_bytes(archive.read_bytes()[:1000])
-    assert load_dataset("cornell", data_dir).num_nodes == 183
 
 
 def test_nothing_is_written_into_the_data_folder(data_dir: Path, tmp_path: Path) -> None:

@@ -51,5 +51,5 @@ def test_points_close_together_and_far_from_zero_keep_their_order() -> None:
     mixture = fit_mixture(points)
     energy = MixtureEnergy(4, 1)
     energy.set_base(mixture)
-    exact = (((points - mixture.middle) @ mixture.whitening) ** 2).sum(axis=1) / 2
+    exact = (((points - mixture.mean) @ mixture.whitening) ** 2).sum(axis=1) / 2
     np.testing.assert_allclose(energy(torch.from_numpy(points).float()).numpy(), exact, rtol=0.05, atol=0.05)

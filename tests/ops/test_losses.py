@@ -7,8 +7,7 @@ import torch
 
 from degem.ops import contrast
 from degem.ops.contrast import grace_loss, infomax_loss, sugrl_loss
-from degem.ops.energy import contrastive_divergence, logit_energy
-from degem.ops.readout import energy_readout
+from degem.ops.energy import contrastive_divergence, energy_readout, logit_energy
 
 
 @pytest.fixture

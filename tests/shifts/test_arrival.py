@@ -120,8 +120,7 @@ def test_names() -> None:
         load_arrival("amazon-fraud", "label", Settings())
 
 
-def test_accounts_keep_their_raw_features(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DEGEM_CACHE", str(tmp_path))
+def test_accounts_keep_their_raw_features(data_dir: Path) -> None:
     arrival = load_arrival("amazon-fraud", "fraud", Settings(), data_dir)
     assert arrival.grown["fraud"].graph.features.max() == 5525
     assert len(arrival.grown["fraud"].ood) == 693

@@ -1,7 +1,6 @@
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 from degem import Graph
 from degem.ops.structural import structural_features
@@ -31,8 +30,7 @@ def test_structural_features_are_made_on_the_kept_edges_alone() -> None:
     np.testing.assert_allclose(early.features[1, 1:17], later.features[1, 1:17], rtol=1e-6)  # node 1: same neighbours
 
 
-def test_time_scenario_at_full_size(data_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DEGEM_CACHE", str(tmp_path))
+def test_time_scenario_at_full_size(data_dir: Path) -> None:
     scenario = load_scenario("arxiv-structural", "time", Settings(), data_dir)
     assert [len(scenario.ood[year].nodes) for year in ("2018", "2019", "2020")] == [29799, 39711, 8892]
     assert scenario.ood["2020"].graph.num_edges == 1157799

@@ -1,4 +1,4 @@
-"""The paper's figures from our rows: overall AUROC by method, AUROC by label rate and homophily, and the toy."""
+"""The paper's figures from our rows: overall AUROC by method, AUROC by label rate and homophily."""
 
 from __future__ import annotations
 
@@ -10,17 +10,15 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from degem.bench import toy
 from degem.bench.results import Results
 from degem.bench.store import made_folder
 from degem.bench.summary import Entry, entries, overall
 
-TOY_STEPS = 2000
 BLUE, ORANGE = "#4477aa", "#ee8866"
 
 
 def draw_all(results: Results, folder: Path) -> list[Path]:
-    """Draw every figure there are rows for, and the toy, as PNG and SVG; the files written."""
+    """Draw every figure there are rows for, as PNG and SVG; the files written."""
     made_folder(folder)
     figures: dict[str, Figure] = {}
     for protocol in results.protocols:
@@ -28,7 +26,6 @@ def draw_all(results: Results, folder: Path) -> list[Path]:
         for name, figure in zip(("overall", "label-rate", "homophily"), drawn, strict=True):
             if figure is not None:
                 figures[f"{name}-{protocol}"] = figure
-    figures["eight-gaussians"] = toy_figure()
     paths = []
     with mpl.rc_context({"svg.hashsalt": "degem", "svg.fonttype": "none"}):  # the same rows give the same file
         for name, figure in figures.items():
@@ -113,20 +110,3 @@ def _lines(table: list[Entry], at: Callable[[Entry], float], wanted: int) -> Ite
                 figure = float(np.mean([entry.published for entry in here]))
                 printed += [] if math.isnan(figure) else [(place, figure)]
         yield name, ours, printed
-
-
-def toy_figure(num_steps: int = TOY_STEPS, seed: int = 0) -> Figure:
-    """Eight Gaussians: the true density, the one of the energy trained by likelihood, and the one of class logits."""
-    densities = {
-        "true density": toy.density_on_grid(toy.true_energy),
-        "energy by maximum likelihood": toy.density_on_grid(toy.train_likelihood_energy(num_steps, seed)),
-        "energy of class logits": toy.density_on_grid(toy.train_logit_energy(num_steps, seed)),
-    }
-    truth = densities["true density"]
-    figure = Figure(figsize=(9, 3.7), layout="constrained")
-    for axes, (name, density) in zip(figure.subplots(1, 3), densities.items(), strict=True):
-        axes.imshow(density.T, origin="lower", extent=(-toy.EXTENT, toy.EXTENT) * 2, cmap="viridis")
-        distance = toy.total_variation(truth, density)
-        axes.set_title(name if density is truth else f"{name}\ntotal variation {distance:.2f}", fontsize=9)
-        axes.set_axis_off()
-    return figure

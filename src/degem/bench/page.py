@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Sequence
 
 from degem.bench.formats import markdown
-from degem.bench.gaps import gaps_section, wide_gaps
 from degem.bench.paper import published_seconds
 from degem.bench.results import Results
 from degem.bench.specs import TRIVIAL, Spec
@@ -47,7 +46,7 @@ def results_page(results: Results, pictures: Sequence[str] = ()) -> str:
             lines += [f"### {spec.title}", "", *_statements(spec, results, protocol)]
             lines += [markdown(grid) for grid in reversed(grids(spec, results.rows, protocol))]
         lines += _accuracies(results, protocol)
-    lines += [*gaps_section(wide_gaps(results)), *_protocol_gap(results), *_seconds(results), *_failures(results)]
+    lines += [*_protocol_gap(results), *_seconds(results), *_failures(results)]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -92,7 +91,7 @@ def _statements(spec: Spec, results: Results, protocol: str) -> list[str]:
 
 
 def _explained(entry: Entry) -> str:
-    """A cell, and what the figures themselves show; :mod:`degem.bench.gaps` takes wide gaps apart."""
+    """A cell, and what the figures themselves show."""
     assert entry.ours is not None
     ours = entry.ours.mean
     rate = "" if entry.label_rate == 1 else f", {entry.label_rate:.0%} labels"

@@ -44,8 +44,8 @@ def fork_server(threads: int, methods: Iterable[str]) -> multiprocessing.context
         methods: The methods whose libraries are loaded.
     """
     context = multiprocessing.get_context("forkserver")
-    homes = (METHODS[method].home for method in sorted(set(methods) & METHODS.keys()))
-    context.set_forkserver_preload(["degem.bench.preload", *(home.rpartition(".")[0] for home in homes)])
+    import_paths = (METHODS[method].import_path for method in sorted(set(methods) & METHODS.keys()))
+    context.set_forkserver_preload(["degem.bench.preload", *(path.rpartition(".")[0] for path in import_paths)])
     before = dict(os.environ)
     os.environ |= dict.fromkeys(THREAD_VARIABLES, str(threads))
     try:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-
-import pandas as pd
 
 from degem.bench.specs import PROTOCOLS, Spec, read_spec, spec_names
 from degem.bench.store import NAME, Row, Store
@@ -22,13 +19,11 @@ class Results:
         rows: Every row.
         protocols: The protocols there are rows of.
         tables: Tables with at least one row, each with its protocol.
-        as_published: AUROC of methods run as the published program ran them, by method, dataset and shift.
     """
 
     rows: tuple[Row, ...]
     protocols: tuple[str, ...]
     tables: tuple[tuple[Spec, str], ...]
-    as_published: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
 
     def table(self, name: str, protocol: str = "strict") -> Spec | None:
         """The table of that name and protocol, if it has rows."""
@@ -45,7 +40,7 @@ def tables_in(folder: Path) -> Results:
     own = sorted(str(path) for path in folder.glob("*.toml"))  # tables of the user's, kept beside their rows
     specs = [read_spec(name) for name in (*order, *own)]
     tables = tuple((spec, protocol) for protocol in protocols for spec in specs if _filled(spec, rows, protocol))
-    return Results(rows, protocols, tables, _as_published(folder / "directed-edges.csv"))
+    return Results(rows, protocols, tables)
 
 
 def _filled(spec: Spec, rows: tuple[Row, ...], protocol: str) -> bool:
@@ -54,17 +49,3 @@ def _filled(spec: Spec, rows: tuple[Row, ...], protocol: str) -> bool:
         return False  # cells of the same name hold other nodes there
     table = entries(spec, rows, protocol)
     return any(spec.name in ("main", "arrival") or entry.part != CONTROLS for entry in table)
-
-
-def _as_published(path: Path) -> dict[tuple[str, str, str], float]:
-    """Means over the seeds of ``benchmarks/directed_edges.py``; of several scores of a method the best counts."""
-    if not path.is_file():
-        return {}
-    table = pd.read_csv(path)
-    table = table[(table["edges"] == "stored") & (table["method"] != "gpn-diffusion")]
-    found: dict[tuple[str, str, str], float] = {}
-    for key, auroc in table.groupby(["method", "dataset", "shift"])["auroc"].mean().items():
-        method, dataset, shift = map(str, key)  # type: ignore[call-overload]
-        cell = (method.split(":")[0], dataset, shift)
-        found[cell] = max(float(auroc), found.get(cell, 0.0))
-    return found

@@ -14,15 +14,13 @@ from pathlib import Path
 from degem.bench.processes import fork_server, shares
 from degem.bench.specs import Task
 from degem.bench.store import Row, Store
-from degem.bench.worker import BUSY, Group, Places, failed, key_of, work
+from degem.bench.worker import BUSY, Group, failed, key_of, work
 from degem.data.datasets import missing_files
-from degem.data.locations import cache_root, data_root
+from degem.data.locations import data_root
 from degem.shifts import domain
 from degem.shifts.scenarios import SYNTHETIC, TWITCH, kind_of
 
 POLL = 0.2
-SERVER_DIED = 255  # what multiprocessing tells of workers whose server is gone
-MAX_DEATHS = 10  # of servers, then something is wrong with the machine
 
 
 @dataclass
@@ -70,34 +68,23 @@ def run(
         workers: Processes; default one a core.
         listener: Told of every change.
     """
-    store, places = Store(folder), Places(data_root(data_dir), cache_root())
+    store, data_dir = Store(folder), data_root(data_dir)  # as seen here: a fork server keeps its environment
     todo = pending(tasks, store)
     if todo:
         store.prepare()
     status = Status(total=len(todo), skipped=len(tasks) - len(todo))
     count, threads = shares(workers)
-    methods = {task.variant.method for task in todo}
-    context = fork_server(threads, methods)
+    context = fork_server(threads, {task.variant.method for task in todo})
     before = len(store.rows())
     mine = {key_of(task) for task in todo}  # another run may write into the same store
     waiting, seen, size = grouped(todo), before, store.size()
     active: list[tuple[BaseProcess, Group]] = []
-    deaths = 0
     try:
         while waiting or active:
             while waiting and len(active) < count:
                 group = waiting.pop(0)
-                process = context.Process(target=work, args=(group, folder, places, threads, os.getpid()))
-                try:
-                    process.start()
-                except (OSError, EOFError):  # the server is dying
-                    deaths += 1
-                    if deaths > MAX_DEATHS:
-                        raise
-                    waiting.insert(0, group)
-                    time.sleep(POLL)
-                    context = fork_server(threads, methods)
-                    break
+                process = context.Process(target=work, args=(group, folder, data_dir, threads, os.getpid()))
+                process.start()
                 active.append((process, group))
                 status.running[_name(group)] = time.perf_counter()
             wait([process.sentinel for process, _ in active], POLL)
@@ -105,10 +92,6 @@ def run(
                 active.remove(ended)
                 status.running.pop(_name(ended[1]), None)
                 if ended[0].exitcode == BUSY:  # another process is at this group: see later what it left
-                    waiting.append(ended[1])
-                elif ended[0].exitcode == SERVER_DIED and deaths < MAX_DEATHS:  # its workers live on: see later
-                    deaths += 1
-                    context = fork_server(threads, methods)
                     waiting.append(ended[1])
                 elif ended[0].exitcode:
                     store.append(_lost(ended[1], store.rows()[before:], ended[0].exitcode))

@@ -138,8 +138,8 @@ def _cell_of(row: Row) -> tuple[tuple[str, str], Place]:
 @cache
 def _read(parameters: str) -> tuple[str, float]:
     """What was set, and the share of labels: many rows have the same parameters."""
-    about = json.loads(parameters)
-    return json.dumps(about.get("set", {}), sort_keys=True), float(about.get("label_rate", 1.0))
+    described = json.loads(parameters)
+    return json.dumps(described.get("set", {}), sort_keys=True), float(described.get("label_rate", 1.0))
 
 
 def seeds_of(values: Values, variant: Variant, place: Place) -> dict[int, Row]:

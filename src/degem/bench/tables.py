@@ -7,12 +7,12 @@ import io
 import math
 from collections.abc import Mapping, Sequence
 
-from degem.bench.arrival_tables import BESIDE, arrival_grids
+from degem.bench.arrival_tables import BESIDE, Line, arrival_grids, parts_of
 from degem.bench.comparison import Comparison
 from degem.bench.formats import PLAIN, Grid
 from degem.bench.specs import Spec
 from degem.bench.store import Row
-from degem.bench.summary import PARTS, Entry, Overall, entries, notes, overall
+from degem.bench.summary import Entry, Overall, entries, notes, overall
 
 METRIC_NAMES = {"auroc": "AUROC ↑", "aupr": "AUPR ↑", "fpr95": "FPR95 ↓", "acc": "ID accuracy ↑"}
 
@@ -54,22 +54,16 @@ def _dataset_grid(spec: Spec, here: list[Entry], protocol: str, metric: str) -> 
     header = ["method"]
     for shift in shifts:
         header += [shift, "paper", "Δ"]
-    by_place = {(entry.row, entry.shift): entry for entry in here}
-    parts = []
-    for part in PARTS:
-        names = list(dict.fromkeys(entry.row for entry in here if entry.part == part))
-        lines = []
-        for name in names:
-            line = [(name, PLAIN)]
-            for shift in shifts:
-                line += _cells(by_place.get((name, shift)))
-            lines.append(tuple(line))
-        if lines:
-            parts.append((part, tuple(lines)))
+    cells = {(entry.row, entry.shift): entry for entry in here}
+
+    def line(row: str) -> Line:
+        return ((row, PLAIN), *(cell for shift in shifts for cell in _cells(cells.get((row, shift)))))
+
     labels = "" if rate == 1 else f", {rate:.0%} of training labels"
     title = f"{spec.title}: {dataset}{labels}, {METRIC_NAMES[metric]}, protocol {protocol}"
     failures = sorted({f"{entry.row}: {error}" for entry in here for error in entry.errors})
-    return Grid(title, tuple(header), tuple(parts), (*notes(here, protocol), *(f"Failed: {text}" for text in failures)))
+    below = (*notes(here, protocol), *(f"Failed: {text}" for text in failures))
+    return Grid(title, tuple(header), parts_of(here, line), below)
 
 
 def _cells(entry: Entry | None) -> list[tuple[str, int]]:
@@ -95,23 +89,17 @@ def _overall_grid(spec: Spec, means: list[Overall], protocol: str, metric: str, 
         count = next(one.count for one in means if one.graphs == kind)
         header += [f"{kind} ({count} cells)", "paper", "Δ"]
     by_kind = {(one.row, one.graphs): one for one in means}
-    parts = []
-    for part in PARTS:
-        lines = []
-        for name in dict.fromkeys(one.row for one in means if one.part == part):
-            line = [(name, PLAIN)]
-            for kind in kinds:
-                one = by_kind.get((name, kind))
-                texts = ("", "", "") if one is None else _overall_texts(one)
-                line += [(text, PLAIN) for text in texts]
-            lines.append(tuple(line))
-        if lines:
-            parts.append((part, tuple(lines)))
+
+    def line(row: str) -> Line:
+        return ((row, PLAIN), *((text, PLAIN) for kind in kinds for text in _overall_texts(by_kind.get((row, kind)))))
+
     title = f"{spec.title}: means, {METRIC_NAMES[metric]}, protocol {protocol}"
-    return Grid(title, tuple(header), tuple(parts), below)
+    return Grid(title, tuple(header), parts_of(means, line), below)
 
 
-def _overall_texts(one: Overall) -> tuple[str, str, str]:
+def _overall_texts(one: Overall | None) -> tuple[str, str, str]:
+    if one is None:
+        return "", "", ""
     return _number(one.ours), _number(one.published), _number(one.ours - one.published, "+")
 
 

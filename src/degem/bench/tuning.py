@@ -198,6 +198,6 @@ def tune(
         reason = failures[-1] if failures else f"in earlier runs, kept in {folder / STUDY}"
         raise DegemError(f"{study_name}: every trial failed ({reason})")
     best = Best(study.best_params, study.best_value, len(finished))
-    about = {"method": method, "protocol": protocol, "on": name, "value": best.value, "parameters": best.parameters}
-    write_text(folder / BEST, json.dumps(about, indent=1) + "\n")
+    metadata = {"method": method, "protocol": protocol, "on": name, "value": best.value, "parameters": best.parameters}
+    write_text(folder / BEST, json.dumps(metadata, indent=1) + "\n")
     return best

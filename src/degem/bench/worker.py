@@ -20,8 +20,7 @@ from pathlib import Path
 
 import torch
 
-from degem.bench import arrival
-from degem.bench.protocols import Outcome, run
+from degem.bench.protocols import Outcome, run, run_arrival
 from degem.bench.specs import Task
 from degem.bench.store import Row, Store
 from degem.detectors import Detector
@@ -54,22 +53,8 @@ class Group:
     tasks: tuple[Task, ...]
 
 
-@dataclass(frozen=True)
-class Places:
-    """Where data are, as the parent sees it: a fork server keeps the environment it was started in.
-
-    Arguments:
-        data: The folder of raw datasets.
-        cache: The cache folder.
-    """
-
-    data: Path
-    cache: Path
-
-
-def work(group: Group, folder: Path, places: Places, threads: int, parent: int) -> None:
+def work(group: Group, folder: Path, data_dir: Path, threads: int, parent: int) -> None:
     """Run a group in this process and append its rows to the store, method by method."""
-    os.environ["DEGEM_CACHE"] = str(places.cache)
     torch.set_num_threads(threads)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
     _end_with(parent)
@@ -79,7 +64,7 @@ def work(group: Group, folder: Path, places: Places, threads: int, parent: int) 
     done = {key for key, row in store.latest().items() if not row.error}  # by another run, meanwhile
     group = replace(group, tasks=tuple(task for task in group.tasks if key_of(task) not in done))
     gc.freeze()  # the libraries' objects stay: collecting is then cheap
-    for rows in results(group, lambda: _scenario(group, places.data)):
+    for rows in results(group, lambda: _scenario(group, data_dir)):
         store.append(rows)
         gc.collect()
 
@@ -89,8 +74,8 @@ def _claimed(group: Group, folder: Path) -> int | None:
 
     The file stays open: the system frees the lock when this process ends, in whatever way.
     """
-    about = (group.dataset, group.kind, group.seed, group.protocol, group.label_rate)
-    place = int.from_bytes(hashlib.sha256(repr(about).encode()).digest()[:7])
+    identity = (group.dataset, group.kind, group.seed, group.protocol, group.label_rate)
+    place = int.from_bytes(hashlib.sha256(repr(identity).encode()).digest()[:7])
     handle = os.open(folder / CLAIMS, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     try:
         fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
@@ -128,7 +113,7 @@ def results(group: Group, load: Callable[[], Scenario | Arrival]) -> Iterator[li
                 detector.share(cache)  # the oracle looks into each training, so each has its own
             shifts = [task.shift for task in tasks]
             if isinstance(scenario, Arrival):
-                outcomes = arrival.run(detector, scenario, shifts)
+                outcomes = run_arrival(detector, scenario, shifts)
             else:
                 outcomes = run(group.protocol, detector, scenario, shifts)
             peak = _peak_mib()

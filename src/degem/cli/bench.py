@@ -238,7 +238,7 @@ def docs(
 
     Example: degem bench docs benchmarks/results/bench --out docs/results.md
     """
-    from degem.bench.arrival_page import arrival_page
+    from degem.bench.arrival_tables import arrival_page
     from degem.bench.page import results_page
     from degem.bench.results import tables_in
     from degem.files import write_text

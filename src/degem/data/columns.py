@@ -58,19 +58,19 @@ def read_columns(path: Path, *, texts: Sequence[str], numbers: Sequence[str]) ->
 
 def _read_parquet(path: Path, file: BinaryIO, texts: Sequence[str], numbers: Sequence[str]) -> pa.Table:
     """Columns of a Parquet file, whose types and sizes are looked at before anything is unpacked."""
-    about = parquet.ParquetFile(file)
+    parquet_file = parquet.ParquetFile(file)
     for name in (*texts, *numbers):
-        kind = about.schema_arrow.field(name).type
+        kind = parquet_file.schema_arrow.field(name).type
         if name in numbers and not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or kind == pa.bool_()):
             raise GraphError(f"{path}: column {quoted(name)} holds {kind}, not numbers: {HINT}")
         if pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
             raise GraphError(f"{path}: column {quoted(name)} holds {kind}: a node has one text or number there")
-    rows = about.metadata.num_rows
-    packed = sum(about.metadata.row_group(group).total_byte_size for group in range(about.num_row_groups))
+    rows = parquet_file.metadata.num_rows
+    packed = sum(parquet_file.metadata.row_group(group).total_byte_size for group in range(parquet_file.num_row_groups))
     if rows * BYTES_PER_CELL * (len(texts) + len(numbers)) + packed > memory_limit():
         raise GraphError(f"{path} has {rows:,} rows, too many for the memory: {SMALLER}")
     # Repeated text is packed once: what it takes unpacked is known only when its dictionary is.
-    table = about.read(columns=list(numbers)) if not texts else _with_texts(path, file, texts, numbers)
+    table = parquet_file.read(columns=list(numbers)) if not texts else _with_texts(path, file, texts, numbers)
     table.validate(full=True)
     return table
 

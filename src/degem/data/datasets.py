@@ -1,4 +1,4 @@
-"""Public datasets by name. Raw files are only ever read; what is made from them goes to the cache."""
+"""Public datasets by name. Raw files are only ever read; what is downloaded goes to the cache."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from degem.data import readers
 from degem.data.checksums import copy_official, is_pickled
-from degem.data.graph_cache import cached
 from degem.data.locations import cache_root, data_root
 from degem.data.readers import Reader, attributed, citation, heterophilous, pyg, twitch
 from degem.errors import DataNotFoundError, DegemError, GraphError
@@ -218,14 +216,7 @@ def load_dataset(name: str, data_dir: str | Path | None = None) -> Graph:
         name: One of :data:`DATASETS`; ``twitch`` is its German graph.
         data_dir: The folder of raw files. Default: ``$DEGEM_DATA``, else ``raw`` in the cache. It is only read.
     """
-    dataset, folder = describe(name), _raw_folder(name, data_dir)
-    graphs, _ = cached("datasets", _key(dataset, folder), lambda: ({"graph": _read(name, dataset, folder)}, {}))
-    return graphs["graph"]
-
-
-def dataset_key(name: str, data_dir: str | Path | None = None) -> dict[str, Any]:
-    """What tells a dataset's raw files from others: for the keys of caches."""
-    return _key(describe(name), _raw_folder(name, data_dir))
+    return _read(name, describe(name), _raw_folder(name, data_dir))
 
 
 def _raw_folder(name: str, data_dir: str | Path | None) -> Path:
@@ -237,15 +228,6 @@ def _raw_folder(name: str, data_dir: str | Path | None) -> Path:
     if _missing(dataset, _downloads()):
         _download(name, dataset, _downloads(), missing)
     return _downloads() / dataset.folder
-
-
-def _key(dataset: Dataset, folder: Path) -> dict[str, Any]:
-    stats = [(folder / file).stat() for file in dataset.files]
-    return {
-        "folder": dataset.folder,
-        "num_features": dataset.num_features,
-        "files": [(about.st_size, about.st_mtime_ns) for about in stats],
-    }
 
 
 def _read(name: str, dataset: Dataset, folder: Path) -> Graph:

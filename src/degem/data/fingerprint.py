@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from degem.graph import Graph
 
 
-def fingerprint(about: object, graph: Graph, *arrays: NDArray[Any]) -> str:
+def fingerprint(settings: object, graph: Graph, *arrays: NDArray[Any]) -> str:
     """Equal for equal features, edges and labels, and equal further arrays.
 
     Arguments:
-        about: Whatever else it shall depend on, by its ``repr``.
+        settings: What else it shall depend on, by its ``repr``.
         graph: The graph.
         arrays: Further arrays of numbers, such as chosen nodes.
 
@@ -25,7 +25,7 @@ def fingerprint(about: object, graph: Graph, *arrays: NDArray[Any]) -> str:
         >>> fingerprint("", one) == fingerprint("", one), fingerprint("", one) == fingerprint("", other)
         (True, False)
     """
-    digest = hashlib.sha256(repr(about).encode())
+    digest = hashlib.sha256(repr(settings).encode())
     features = graph.features
     parts = (features.indptr, features.indices, features.data) if isinstance(features, sp.csr_array) else (features,)
     for part in (graph.adjacency.indptr, graph.adjacency.indices, graph.labels, *arrays, *parts):

@@ -41,7 +41,7 @@ class Cost:
         if self.disk_mib > disk:
             raise DegemError(
                 f"the fit needs about {self.disk_mib:,.0f} MiB of temporary files and {folder} has {disk:,.0f} MiB: "
-                "set TMPDIR to a folder with more room"
+                "set TMPDIR to a folder with more space"
             )
 
 

@@ -10,10 +10,11 @@ import torch
 from numpy.typing import NDArray
 
 from degem.detectors.base import Detector, ScoreResult
-from degem.detectors.feature_rows import BLOCK, dense, feature_rows
+from degem.detectors.feature_rows import BLOCK, feature_rows
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
 from degem.model_file import tensor_of
+from degem.ops.features import dense
 from degem.training import History, OnProgress
 
 

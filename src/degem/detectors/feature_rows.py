@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from degem.graph import Graph
 from degem.ops.features import Features
@@ -28,11 +27,6 @@ def feature_rows(graph: Graph, neighbour_means: bool) -> Features:
     if isinstance(graph.features, sp.csr_array):
         return sp.csr_array(sp.hstack([graph.features, sp.csr_array(means).astype(np.float32)]))
     return np.hstack([graph.features, np.asarray(means, dtype=np.float32)])
-
-
-def dense(features: Features) -> NDArray[np.float32]:
-    """The features as a dense array."""
-    return np.asarray(features.toarray() if isinstance(features, sp.csr_array) else features, dtype=np.float32)
 
 
 def is_bag_of_words(features: Features) -> bool:

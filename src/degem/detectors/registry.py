@@ -14,13 +14,13 @@ class Listed(NamedTuple):
     """What there is to say of a method without loading it; a test holds it against the class itself.
 
     Arguments:
-        home: Where its class lives.
+        import_path: Where its class lives.
         paper: The paper it is from.
         needs_labels: Whether it needs labelled nodes.
         needs_exposure: Whether it needs nodes known to be OOD.
     """
 
-    home: str
+    import_path: str
     paper: str
     needs_labels: bool = True
     needs_exposure: bool = False
@@ -62,7 +62,7 @@ class Registry(MutableMapping[str, "type[Detector]"]):
     """Detectors by name. One that was not imported yet is imported when it is asked for: many need slow libraries.
 
     Arguments:
-        listed: What is known of each name, above all where its class lives.
+        listed: What there is to say of each name, above all where its class lives.
 
     Example:
         >>> Registry({"msp": METHODS["msp"]})["msp"].__name__
@@ -71,30 +71,30 @@ class Registry(MutableMapping[str, "type[Detector]"]):
 
     def __init__(self, listed: Mapping[str, Listed]) -> None:
         self.listed = listed
-        self.known: dict[str, type[Detector]] = {}
+        self._loaded: dict[str, type[Detector]] = {}
 
     def __getitem__(self, name: str) -> type[Detector]:
-        if name not in self.known:
-            self.known[name] = named(self.listed[name].home)
-        return self.known[name]
+        if name not in self._loaded:
+            self._loaded[name] = named(self.listed[name].import_path)
+        return self._loaded[name]
 
     def __setitem__(self, name: str, kind: type[Detector]) -> None:
-        self.known[name] = kind
+        self._loaded[name] = kind
 
     def __delitem__(self, name: str) -> None:
-        del self.known[name]
+        del self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter({**self.listed, **self.known})
+        return iter({**self.listed, **self._loaded})
 
     def __contains__(self, name: object) -> bool:
-        return name in self.listed or name in self.known  # without importing it
+        return name in self.listed or name in self._loaded  # without importing it
 
     def __len__(self) -> int:
-        return len({**self.listed, **self.known})
+        return len({**self.listed, **self._loaded})
 
 
-def named(home: str) -> Any:
+def named(import_path: str) -> Any:
     """What ``package.module.name`` stands for."""
-    module, _, name = home.rpartition(".")
+    module, _, name = import_path.rpartition(".")
     return getattr(import_module(module), name)

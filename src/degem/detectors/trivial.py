@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from degem.detectors.base import Detector, ScoreResult
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
+from degem.ops.features import row_counts
 from degem.training import History, OnProgress
 
 
@@ -71,9 +72,7 @@ class NonZeros(_Trivial):
     name = "nonzeros"
 
     def _amount(self, graph: Graph) -> NDArray[Any]:
-        if isinstance(graph.features, sp.csr_array):
-            return np.diff(graph.features.indptr)
-        return np.asarray(np.count_nonzero(graph.features, axis=1))
+        return row_counts(graph.features)
 
 
 @dataclasses.dataclass(kw_only=True, eq=False)

@@ -41,12 +41,12 @@ class HopDirectionEncoder(nn.Module):
         self.fuse = nn.Linear((num_inputs + 1) * latent_dim, latent_dim)
         self.dropout = dropout
 
-    def forward(self, products: Tensor, shrinkage: Tensor, lengths: Tensor) -> Tensor:
+    def forward(self, products: Tensor, inverse_norm: Tensor, lengths: Tensor) -> Tensor:
         """Latents of shape (n, d).
 
         Arguments:
             products: Hop features times ``hop_weight``, of shape (hops, n, d).
-            shrinkage: What makes directions of hop features, of shape (hops, n, 1).
+            inverse_norm: One over the length of each hop's row, of shape (hops, n, 1).
             lengths: Standardised log-lengths, of shape (n, e).
         """
         last = (0, 0, 0, 0, 0, 1)  # the lengths come after the hops: no bias but their own, and as they are
@@ -54,7 +54,7 @@ class HopDirectionEncoder(nn.Module):
             torch.cat([products, self.lengths(lengths)[None]]),
             F.pad(self.hop_bias, last),
             self.dropout if self.training else 0.0,
-            F.pad(shrinkage, last, value=1.0),
+            F.pad(inverse_norm, last, value=1.0),
         )
         weight = GAIN * self.fuse.weight  # scaling the weight is cheaper than scaling its input
         return F.leaky_relu(F.linear(active, weight, self.fuse.bias), LEAK)

@@ -27,14 +27,14 @@ class MixtureEnergy(nn.Module):
         torch.Size([5])
     """
 
-    middle: Tensor
+    mean: Tensor
     whitening: Tensor
     centres: Tensor
     log_prior: Tensor
 
     def __init__(self, dim: int, num_components: int, hidden_dim: int = 0) -> None:
         super().__init__()
-        self.register_buffer("middle", torch.zeros(dim))
+        self.register_buffer("mean", torch.zeros(dim))
         self.register_buffer("whitening", torch.eye(dim))
         self.register_buffer("centres", torch.zeros(num_components, dim))
         self.register_buffer("log_prior", torch.zeros(num_components))
@@ -43,7 +43,7 @@ class MixtureEnergy(nn.Module):
 
     def set_base(self, mixture: Mixture) -> None:
         """Take the base from a fitted mixture; of one that has a single component, every one here is a share."""
-        for name in ("middle", "whitening", "centres", "log_prior"):
+        for name in ("mean", "whitening", "centres", "log_prior"):
             getattr(self, name).copy_(torch.from_numpy(getattr(mixture, name)))
         self.log_prior.sub_(math.log(len(self.log_prior) / len(mixture.log_prior)))
 
@@ -54,7 +54,7 @@ class MixtureEnergy(nn.Module):
 
     def whiten(self, points: Tensor) -> Tensor:
         """The points in the space where the base has unit covariance."""
-        return (points - self.middle) @ self.whitening
+        return (points - self.mean) @ self.whitening
 
     def base(self, u: Tensor) -> Tensor:
         """The energy of the mixture, of whitened points."""

@@ -72,6 +72,17 @@ def scale_rows(features: Features, scale: NDArray[np.float32]) -> Features:
     return features * scale[:, None]
 
 
+def dense(features: Features) -> NDArray[np.float32]:
+    """The features as a dense array.
+
+    Example:
+        >>> dense(sp.csr_array(np.eye(2)))
+        array([[1., 0.],
+               [0., 1.]], dtype=float32)
+    """
+    return np.asarray(features.toarray() if isinstance(features, sp.csr_array) else features, dtype=np.float32)
+
+
 def to_tensor(features: Features, device: str = "cpu") -> torch.Tensor:
     """Features as a tensor: strided from a dense array, sparse CSR from a CSR matrix.
 
@@ -92,7 +103,7 @@ def to_tensor(features: Features, device: str = "cpu") -> torch.Tensor:
 
 
 def sparse_csr(pointers: torch.Tensor, columns: torch.Tensor, values: torch.Tensor, shape: Any) -> torch.Tensor:
-    """A sparse CSR tensor of parts that are known to be sound, without PyTorch's warning that it is new."""
+    """A sparse CSR tensor of valid parts, without PyTorch's warning that it is new."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
         return torch.sparse_csr_tensor(pointers, columns, values, size=shape, check_invariants=False)

@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from degem.ops.features import dense
 from degem.ops.neighbours import root_degrees
 from degem.propagation import Columns, choose_propagator
-from degem.propagation.hop_features import dense
 from degem.propagation.propagator import BLOCK, spans
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from degem.ops.features import dense
 from degem.ops.neighbours import root_degrees
 from degem.propagation import Columns, choose_propagator
 
@@ -67,8 +68,3 @@ def hop_rows(
     columns = Columns.by_block(width, lambda rows, columns: dense(features[rows, columns])).over(root)
     propagator = choose_propagator(8 * num_nodes * width)
     return list(propagator.sample(adjacency, columns, hops, nodes, self_weight=self_weight) * root[nodes])
-
-
-def dense(matrix: NDArray[np.float32] | sp.csr_array) -> NDArray[np.float32]:
-    """A matrix as a dense array."""
-    return np.asarray(matrix.toarray() if sp.issparse(matrix) else matrix, dtype=np.float32)

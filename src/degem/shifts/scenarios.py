@@ -1,17 +1,14 @@
-"""From the name of a dataset and of shifts to scenarios: seeded, and cached under every parameter."""
+"""From the name of a dataset and of shifts to scenarios, seeded."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from degem.data.arrays import Arrays
-from degem.data.datasets import DATASETS, dataset_key, dataset_name, describe, load_dataset
-from degem.data.graph_cache import cached
+from degem.data.datasets import DATASETS, dataset_name, describe, load_dataset
 from degem.data.splits import Masks, random_split
 from degem.errors import DegemError
 from degem.graph import Graph, NodeSet
@@ -21,8 +18,8 @@ from degem.shifts.assembly import assemble, label_leave_out, manipulation
 from degem.shifts.base import Scenario, Settings, all_nodes, generator, normalized, unlabelled
 from degem.shifts.homophily import homophily_graph
 from degem.shifts.label import label_parts
-from degem.shifts.stored import pack, unpack
 
+Load = Callable[[str], Graph]  # a dataset by its name
 SYNTHETIC = "synthetic-cora-"
 TWITCH = "twitch"  # as a scenario it is six graphs; load_dataset("twitch") is the German one
 KINDS: dict[str, tuple[str, ...]] = {
@@ -89,7 +86,7 @@ def shifts_of(dataset: str) -> tuple[str, ...]:
 
 
 def load_scenario(dataset: str, kind: str, settings: Settings, data_dir: str | Path | None = None) -> Scenario:
-    """The scenario of one kind of shift on one dataset, from the cache where it was made before.
+    """The scenario of one kind of shift on one dataset.
 
     Arguments:
         dataset: A dataset in any spelling, ``twitch``, or ``synthetic-cora-H`` with a homophily H between 0 and 1.
@@ -99,21 +96,7 @@ def load_scenario(dataset: str, kind: str, settings: Settings, data_dir: str | P
     """
     dataset = scenario_name(dataset)
     _check_kind(dataset, kind)
-    sources = [_source(dataset)]
-    if kind == "domain":
-        sources = [domain.ID_DOMAIN, domain.EXPOSURE_DOMAIN, *domain.OOD_DOMAINS.values()]
-    key = {
-        "scenario": kind,
-        "dataset": dataset,
-        "files": [dataset_key(source, data_dir) for source in sources],
-        **dataclasses.asdict(settings),
-    }
-
-    def make() -> tuple[dict[str, Graph], Arrays]:
-        graphs = {source: load_dataset(source, data_dir) for source in sources}
-        return pack(_MAKERS[kind](dataset, graphs, settings))
-
-    return unpack(dataset, *cached("scenarios", key, make))
+    return _MAKERS[kind](dataset, settings, lambda name: load_dataset(name, data_dir))
 
 
 def _check_kind(dataset: str, kind: str) -> None:
@@ -123,41 +106,38 @@ def _check_kind(dataset: str, kind: str) -> None:
         raise DegemError(f"{dataset} has no shift of the kind {kind!r}: it has {known}")
 
 
-def _source(dataset: str) -> str:
-    return "cora" if dataset.startswith(SYNTHETIC) else dataset
-
-
-def _manipulation(dataset: str, graphs: dict[str, Graph], settings: Settings) -> Scenario:
-    graph = graphs[_source(dataset)]
+def _manipulation(dataset: str, settings: Settings, load: Load) -> Scenario:
     if dataset.startswith(SYNTHETIC):
         homophily = float(dataset.removeprefix(SYNTHETIC))
-        graph = homophily_graph(graph, homophily, generator(settings.seed, "homophily"))
+        graph = homophily_graph(load("cora"), homophily, generator(settings.seed, "homophily"))
+    else:
+        graph = load(dataset)
     graph = normalized(graph)
     return manipulation(graph, split_of(dataset, graph, graph.labelled, settings.seed), settings, dataset)
 
 
-def _label(dataset: str, graphs: dict[str, Graph], settings: Settings) -> Scenario:
-    graph, cut_class = normalized(graphs[dataset]), describe(dataset).cut_class
+def _label(dataset: str, settings: Settings, load: Load) -> Scenario:
+    graph, cut_class = normalized(load(dataset)), describe(dataset).cut_class
     assert cut_class is not None, "else it has no label shift"
     inside, _, _ = label_parts(graph.labels, cut_class)
     return label_leave_out(graph, split_of(dataset, graph, inside, settings.seed), cut_class, settings, dataset)
 
 
-def _domain(dataset: str, graphs: dict[str, Graph], settings: Settings) -> Scenario:
-    graph = normalized(graphs[domain.ID_DOMAIN])
-    exposure = all_nodes(unlabelled(normalized(graphs[domain.EXPOSURE_DOMAIN])))
+def _domain(dataset: str, settings: Settings, load: Load) -> Scenario:
+    graph = normalized(load(domain.ID_DOMAIN))
+    exposure = all_nodes(unlabelled(normalized(load(domain.EXPOSURE_DOMAIN))))
     return assemble(
         dataset,
         graph,
         random_split(graph.labelled, settings.seed),
         settings,
-        ood={name: all_nodes(unlabelled(normalized(graphs[at]))) for name, at in domain.OOD_DOMAINS.items()},
+        ood={name: all_nodes(unlabelled(normalized(load(at)))) for name, at in domain.OOD_DOMAINS.items()},
         exposure=dict.fromkeys(domain.OOD_DOMAINS, exposure),
     )
 
 
-def _time(dataset: str, graphs: dict[str, Graph], settings: Settings) -> Scenario:
-    graph = normalized(graphs[dataset])
+def _time(dataset: str, settings: Settings, load: Load) -> Scenario:
+    graph = normalized(load(dataset))
     year = np.asarray(graph.columns["year"])
     features_of = structural_features if dataset == "arxiv-structural" else None
 
@@ -177,7 +157,7 @@ def _time(dataset: str, graphs: dict[str, Graph], settings: Settings) -> Scenari
     )
 
 
-_MAKERS: dict[str, Callable[[str, dict[str, Graph], Settings], Scenario]] = {
+_MAKERS: dict[str, Callable[[str, Settings, Load], Scenario]] = {
     "manipulation": _manipulation,
     "label": _label,
     "domain": _domain,

@@ -14,9 +14,8 @@ from torch.nn import functional as F
 from degem.detectors.degem_published.model import PublishedModel
 from degem.detectors.degem_published.views import Views
 from degem.ops.contrast import grace_loss, infomax_loss, sugrl_loss
-from degem.ops.energy import contrastive_divergence
+from degem.ops.energy import contrastive_divergence, energy_readout
 from degem.ops.langevin import fresh_chains, replayed_chains
-from degem.ops.readout import energy_readout
 
 if TYPE_CHECKING:
     from degem.detectors.degem_published.detector import DeGEMPublished

@@ -25,18 +25,18 @@ class PrototypeEnergy(EnergyTerm):
     """
 
     name = "prototypes"
-    middle: Tensor
+    mean: Tensor
     prototypes: Tensor
 
     def __init__(self, width: int, num_classes: int) -> None:
         super().__init__()
-        self.register_buffer("middle", torch.zeros(width))
+        self.register_buffer("mean", torch.zeros(width))
         self.register_buffer("prototypes", torch.zeros(num_classes, width))
 
     @torch.no_grad()
     def fit(self, rows: TrainingRows) -> None:
         """Take the prototypes from labelled training nodes."""
-        self.middle.copy_(_mean_direction(rows.latent).mean(dim=0))
+        self.mean.copy_(_mean_direction(rows.latent).mean(dim=0))
         known = rows.labels >= 0
         seen = self._seen(rows.latent.select(rows.train[known]))
         labels = torch.from_numpy(rows.labels[known]).to(seen.device)
@@ -51,8 +51,8 @@ class PrototypeEnergy(EnergyTerm):
         return (1 + homophily) / 2
 
     def _seen(self, batch: HopBatch) -> Tensor:
-        """Where the mean direction lies as seen from the middle."""
-        return F.normalize(_mean_direction(batch) - self.middle, dim=1, eps=1e-8)
+        """Where the mean direction lies as seen from the mean."""
+        return F.normalize(_mean_direction(batch) - self.mean, dim=1, eps=1e-8)
 
 
 def _mean_direction(batch: HopBatch) -> Tensor:

@@ -1,6 +1,6 @@
 """The paper's toy figure as a test: maximum likelihood recovers a density that class logits do not."""
 
-from degem.bench import toy
+from benchmarks import eight_gaussians as toy
 
 
 def test_likelihood_energy_recovers_eight_gaussians_better_than_logits() -> None:

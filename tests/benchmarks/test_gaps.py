@@ -3,8 +3,8 @@ import math
 from pathlib import Path
 
 import pytest
+from benchmarks.gaps import Gap, as_published, gaps_page, wide_gaps
 
-from degem.bench.gaps import Gap, gaps_section, wide_gaps
 from degem.bench.paper import Cell, published
 from degem.bench.results import tables_in
 from degem.bench.specs import changed, read_spec
@@ -23,7 +23,7 @@ def gaps(folder: Path, *rows: Row, study: str = "") -> list[Gap]:
     Store(folder).append(list(rows))
     if study:
         (folder / "directed-edges.csv").write_text(f"dataset,shift,method,edges,seed,auroc,acc\n{study}")
-    return wide_gaps(tables_in(folder))
+    return wide_gaps(tables_in(folder), as_published(folder / "directed-edges.csv"))
 
 
 def printed(method: str) -> float:
@@ -42,7 +42,7 @@ def test_a_gap_falls_into_epoch_settings_program_and_rest(tmp_path: Path) -> Non
     )
     assert (gap.total, gap.epoch, gap.settings) == (pytest.approx(20), pytest.approx(4), pytest.approx(7))
     assert (gap.program, gap.left) == (pytest.approx(5), pytest.approx(4))
-    text = "\n".join(gaps_section([gap]))
+    text = gaps_page([gap])
     assert "| energy | cora structure | 59.5 | 79.5 | +20.0 | +4.0 | +7.0 | +5.0 | +4.0 |" in text
     assert "the mean gap is 20.0 points, and 4.0 are left; 1 come within 5 points" in text
 
@@ -69,4 +69,3 @@ def test_settings_are_compared_under_strict_where_the_oracle_has_none_and_the_be
 
 def test_near_cells_are_no_gaps(tmp_path: Path) -> None:
     assert gaps(tmp_path, row("energy", 0, printed("energy") - 4)) == []
-    assert gaps_section([]) == []
