@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -29,6 +31,22 @@ def test_scores_are_those_of_python(run, model, folder, tmp_path, suffix):
     np.testing.assert_array_equal(table["predicted_class"], detector.predict_class(graph))
     assert list(table["node_id"][:2]) == ["n0", "n1"]
     assert json.loads(outcome.out) == {"scores": str(out), "nodes": 120, "flagged": int(table["is_ood"].sum())}
+
+
+def test_a_table_on_standard_output(run, model, folder, tmp_path):
+    assert run("score", model, folder, "--out", tmp_path / "s.csv").code == 0
+    outcome = run("score", model, folder, "--out", "-")
+    assert (outcome.code, outcome.out) == (0, (tmp_path / "s.csv").read_text())
+    assert "of 120 nodes flagged" in outcome.err
+    outcome = run("score", model, folder, "--out", "-", "--json")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "both write to standard output" in outcome.err
+
+
+def test_a_pipe_that_closes_early_is_no_error(model, folder):
+    command = f"{sys.executable} -m degem score {model} {folder} --out - --quiet | head -n 1"
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == (",".join(COLUMNS) + "\n", "")
 
 
 def test_one_pass_over_the_graph(run, model, folder, tmp_path, monkeypatch):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from degem.cli.messages import LOGGER, tell
 from degem.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def run_command(
     absent = runner.absent_datasets(dict.fromkeys(task.dataset for task in tasks), data_dir)
     if datasets is None:  # asked for by name, an absent dataset is downloaded or an error
         for dataset, paths in absent.items():
-            typer.echo(f"degem: {dataset} is not on this machine and left out: {what_to_put_where(paths)}", err=True)
+            LOGGER.warning("%s is not on this machine and left out: %s", dataset, what_to_put_where(paths))
         tasks = [task for task in tasks if task.dataset not in absent]
     if table not in (*specs.spec_names(), "all"):
         made_folder(out)
@@ -107,9 +108,7 @@ def run_command(
     with listening() as listener:
         status = runner.run(tasks, out, data_dir=data_dir, workers=workers, listener=listener)
     failures = sum(bool(row.error) for row in status.rows)
-    typer.echo(
-        f"{len(status.rows)} rows added to {out}, {failures} of them failed; {status.skipped} were there already"
-    )
+    tell(f"{len(status.rows)} rows added to {out}, {failures} of them failed; {status.skipped} were there already")
     if failures:
         raise typer.Exit(1)
 
@@ -145,7 +144,7 @@ def ceiling(
                 arrival = load_arrival(dataset, kind_of(shift), Settings(seed=seed), data_dir)
                 row = ceiling_row(arrival.grown[shift], dataset, shift, seed)
                 store.append([row])
-                typer.echo(f"{dataset} {shift} seed {seed}: AUROC {row.auroc:.2f}")
+                tell(f"{dataset} {shift} seed {seed}: AUROC {row.auroc:.2f}")
 
 
 @app.command()

@@ -23,6 +23,7 @@ from degem.cli.common import (
     prepare_machine,
     print_json,
 )
+from degem.cli.messages import tell
 from degem.errors import ParameterError
 
 
@@ -74,4 +75,4 @@ def calibrate(
     if as_json:
         print_json({"model": str(out or model), "calibration_nodes": len(wanted), "before": before})
     else:
-        typer.echo(f"calibrated on {len(wanted):,} nodes, {before:,} before: {out or model}")
+        tell(f"calibrated on {len(wanted):,} nodes, {before:,} before: {out or model}")

@@ -6,17 +6,16 @@ import json
 import math
 import re
 import sys
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from degem.errors import CalibrationWarning, GraphError, GraphNotice, ParameterError, ScoreWarning, one_line
+from degem.errors import GraphError, ParameterError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -247,8 +246,13 @@ def exposed_nodes(graph: Graph, column: str | None) -> NodeSet | None:
     return None if column is None else NodeSet(graph, np.flatnonzero(truth_column(graph, column)))
 
 
+STDOUT = Path("-")
+
+
 def check_table_path(path: Path) -> None:
-    """Refuse a table's path whose suffix says no known format, before any work is done."""
+    """Refuse a table's path whose suffix says no known format, before any work is done; ``-`` is standard output."""
+    if path == STDOUT:
+        return
     if path.suffix not in {".parquet", ".csv"}:
         raise ParameterError(f"{path}: a table is written to a .parquet or a .csv file")
     if path.is_dir():
@@ -258,15 +262,18 @@ def check_table_path(path: Path) -> None:
 def write_table(table: pd.DataFrame, path: Path) -> None:
     """Write a table to Parquet or CSV by its suffix; an interruption leaves the old file, or none.
 
-    In CSV, text that a spreadsheet would take for a formula gets an apostrophe in front.
+    In CSV, text that a spreadsheet would take for a formula gets an apostrophe in front. ``-`` is CSV to standard
+    output.
     """
     from degem.files import replaced
 
     check_table_path(path)
-    with replaced(path, follow_link=True) as file:
+    target: Any = nullcontext(sys.stdout) if path == STDOUT else replaced(path, follow_link=True)
+    with target as file:
         try:
-            if path.suffix == ".csv":
+            if path == STDOUT or path.suffix == ".csv":
                 table.transform(_without_formulas).to_csv(file, index=False)
+                file.flush()  # while a closed pipe is still an error that is caught
             else:
                 table.to_parquet(file, index=False)
         except (ValueError, TypeError) as error:  # lone surrogates; in Parquet numbers and text in one column
@@ -297,28 +304,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
-
-
-@contextmanager
-def one_line_warnings() -> Iterator[None]:
-    """Inside, warnings go to stderr as one line each, the same one once."""
-    told: set[str] = set()
-
-    def show(
-        message: Warning | str,
-        category: type[Warning],
-        filename: str,
-        lineno: int,
-        file: TextIO | None = None,
-        line: str | None = None,
-    ) -> None:
-        if (text := one_line(message)) not in told:
-            print(f"degem: note: {text}", file=sys.stderr)
-        told.add(text)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of libraries: nothing that a user of the command can do
-        for ours in (GraphNotice, CalibrationWarning, ScoreWarning):
-            warnings.simplefilter("always", ours)
-        warnings.showwarning = show
-        yield

@@ -29,6 +29,7 @@ from degem.cli.common import (
     prepare_machine,
     print_json,
 )
+from degem.cli.messages import tell
 from degem.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def _tell_fit(detector: Detector, out: Path, graph: Graph, seconds: float, as_js
             }
         )
     else:
-        typer.echo(
+        tell(
             f"{detector.name} fitted on {num_training:,} nodes in {seconds:.1f} s, "
             f"calibrated on {num_held_out:,}: {out}"
         )

@@ -23,6 +23,7 @@ from degem.cli.common import (
     prepare_machine,
     truth_column,
 )
+from degem.cli.messages import tell
 from degem.errors import ParameterError
 
 REPORT_BUDGET = 1024.0  # MiB of hop features: a page of a million nodes then stays within 4 GiB, on any machine
@@ -87,4 +88,4 @@ def report(
         projection=projection.value,
         title=f"Which nodes of {Path(graph).name} not to trust",
     )
-    typer.echo(f"{out}: open it in a browser")
+    tell(f"{out}: open it in a browser")

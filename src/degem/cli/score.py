@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from degem.cli.common import (
+    STDOUT,
     Alpha,
     AsJson,
     ByDegree,
@@ -32,6 +33,7 @@ from degem.cli.common import (
     print_json,
     write_table,
 )
+from degem.cli.messages import tell
 from degem.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
 def score(
     model: ModelArgument,
     graph: GraphArgument,
-    out: Annotated[Path, typer.Option(metavar="TABLE", help="Where the scores go: a .parquet or .csv file.")],
+    out: Annotated[Path, typer.Option(metavar="TABLE", help="A .parquet or .csv file; - for CSV on standard output.")],
     alpha: Alpha = 0.05,
     fdr: FalseDiscoveryRate = None,
     new_since: NewSince = None,
@@ -72,6 +74,8 @@ def score(
     from degem.training import Progress
 
     check_table_path(out)
+    if as_json and out == STDOUT:
+        raise ParameterError("--json and --out - both write to standard output: keep one")
     if online is not None and fdr is None:
         raise ParameterError("--online STATE bounds a false discovery rate: say which with --fdr")
     prepare_machine(threads, device)
@@ -101,7 +105,7 @@ def score(
         print_json({"scores": str(out), "nodes": len(table), "flagged": flagged})
         return
     level = f"a false-alarm rate of {alpha:g}" if fdr is None else f"a false discovery rate of {fdr:g}"
-    typer.echo(f"{flagged:,} of {len(table):,} nodes flagged at {level}: {out}")
+    tell(f"{flagged:,} of {len(table):,} nodes flagged at {level}: {out}", err=out == STDOUT)
 
 
 def stream_at(path: Path, fdr: float) -> OnlineFDR:
