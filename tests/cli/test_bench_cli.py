@@ -42,7 +42,7 @@ def test_run_show_and_docs_from_end_to_end(here: Path) -> None:
     assert "--compare degree nosuch" in str(wrong.exception)
     assert "it has rows of degree, norm" in str(wrong.exception)
     page = here / "docs" / "results.md"
-    assert runner.invoke(app, ["bench", "docs", str(here / "out"), "--out", str(page)]).exit_code == 0
+    assert runner.invoke(app, ["bench", "docs", str(here / "out"), "--out", str(page), "--mkdir"]).exit_code == 0
     assert page.read_text().startswith("# Results")
 
 

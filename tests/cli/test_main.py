@@ -155,7 +155,7 @@ def test_ctrl_c_while_fitting_leaves_no_half_model(run, folder, tmp_path, monkey
     assert run("fit", folder, "--out", tmp_path / "old", *words).code == 0
     old = {path: path.read_bytes() for path in (tmp_path / "old").iterdir()}
     monkeypatch.setattr(name, _interrupt)
-    outcome = run("fit", folder, "--out", tmp_path / "old", *words, "--seed", 1)
+    outcome = run("fit", folder, "--out", tmp_path / "old", *words, "--seed", 1, "--force")
     assert (outcome.code, outcome.out) == (130, "")
     assert {path: path.read_bytes() for path in (tmp_path / "old").iterdir()} == old
     assert sorted(path.name for path in tmp_path.iterdir()) == ["graph", "old"]

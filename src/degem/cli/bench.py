@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from degem.cli.common import Mkdir, check_folder
 from degem.cli.messages import LOGGER, tell
 from degem.errors import ParameterError
 
@@ -69,6 +70,7 @@ def run_command(
     ] = None,
     data_dir: Annotated[Path | None, typer.Option(help="Raw datasets.", show_default="$DEGEM_DATA")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes.", show_default="one a core")] = None,
+    mkdir: Mkdir = False,
 ) -> None:
     """Run a table; each result is appended to DIR/results.csv as it finishes. Exits with 1 if a row failed.
 
@@ -77,6 +79,7 @@ def run_command(
     from degem.bench.processes import fork_server, shares
     from degem.detectors.registry import METHODS
 
+    check_folder(out, mkdir)
     named = set(_listed(methods) or METHODS)
     fork_server(shares(workers)[1], named if named <= METHODS.keys() else METHODS)  # loads its libraries while we do
     from degem.bench import runner, specs
@@ -119,6 +122,7 @@ def ceiling(
     datasets: Annotated[str | None, typer.Option(help="Only these datasets.")] = None,
     seeds: Annotated[str, typer.Option(help="5 means seeds 0 to 4; 11,12 means those two.")] = "5",
     data_dir: Annotated[Path | None, typer.Option(help="Raw datasets.", show_default="$DEGEM_DATA")] = None,
+    mkdir: Mkdir = False,
 ) -> None:
     """Add the upper mark of arrival: boosted trees trained with OOD examples of the same kind. No detector.
 
@@ -132,6 +136,7 @@ def ceiling(
     from degem.shifts.arrival_scenarios import arrivals_of
     from degem.shifts.scenarios import kind_of
 
+    check_folder(out, mkdir)
     spec = specs.narrowed(specs.read_spec("arrival"), datasets=_listed(datasets))
     store = Store(out)
     store.prepare()
@@ -211,6 +216,7 @@ def _print(grids: Iterable[Grid], form: Format) -> None:
 def figure(
     results: ResultsFolder,
     out: Annotated[Path, typer.Option(help="Folder for the pictures.")],
+    mkdir: Mkdir = False,
 ) -> None:
     """Draw the paper's figures from our rows, as PNG and SVG.
 
@@ -219,6 +225,7 @@ def figure(
     from degem.bench.results import tables_in
     from degem.extras import needs_extra
 
+    check_folder(out, mkdir)
     with needs_extra("plot", "degem bench figure"):
         from degem.bench.figures import draw_all
 
@@ -230,6 +237,7 @@ def figure(
 def docs(
     results: ResultsFolder,
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("docs/results.md"),
+    mkdir: Mkdir = False,
 ) -> None:
     """Write the pages of results: every table, what reproduces, what does not, and why; and arrival.md beside it.
 
@@ -242,7 +250,7 @@ def docs(
     from degem.bench.results import tables_in
     from degem.files import write_text
 
-    out.parent.mkdir(parents=True, exist_ok=True)
+    check_folder(out, mkdir)
     pictures = sorted(path.relative_to(out.parent).as_posix() for path in (out.parent / "figures").glob("*.png"))
     found = tables_in(results)
     write_text(out, results_page(found, pictures))

@@ -16,8 +16,10 @@ from degem.cli.common import (
     IdColumn,
     KeepColumns,
     LabelColumn,
+    Mkdir,
     ModelArgument,
     Threads,
+    check_folder,
     ids_in,
     open_graph,
     prepare_machine,
@@ -41,6 +43,7 @@ def calibrate(
     out: Annotated[
         Path | None, typer.Option(metavar="MODEL", help="Where the model goes.", show_default="in place of the old one")
     ] = None,
+    mkdir: Mkdir = False,
     id_column: IdColumn = None,
     label_column: LabelColumn = None,
     feature_columns: FeatureColumns = None,
@@ -57,6 +60,7 @@ def calibrate(
     """
     from degem import Detector
 
+    check_folder(out, mkdir)
     prepare_machine(threads, device)
     detector = Detector.load(model, device=device)
     columns = Columns(id_column, label_column, feature_columns, keep_columns)

@@ -67,25 +67,30 @@ Settings = Annotated[
 ]
 
 
+Mkdir = Annotated[bool, typer.Option("--mkdir", help="Make the folder that an output goes to where it is missing.")]
+
 FORMULA = re.compile(r"[=+\-@\t\r](?![\d.]+$)")
 
 
-def _between_0_and_1(option: typer.CallbackParam, value: float | None) -> float | None:
-    """Refuse 0 and 1 while the words are read: the library would do so only once everything is scored."""
+def _level(context: typer.Context, option: typer.CallbackParam, value: float | None) -> float | None:
+    """Refuse 0 and 1, and two levels, while the words are read: the library would only once everything is scored."""
     if value is not None and not 0 < value < 1:
         raise ParameterError(f"{option.opts[0]} {value:g}: a level must lie strictly between 0 and 1")
+    sources = [context.get_parameter_source(name) for name in ("alpha", "fdr")]
+    if all(source is not None and source.name == "COMMANDLINE" for source in sources):
+        raise ParameterError("--alpha and --fdr are two ways to choose the flagged nodes: keep one")
     return value
 
 
 Alpha = Annotated[
     float,
-    typer.Option(callback=_between_0_and_1, help="False-alarm rate: share of ID nodes that may be flagged."),
+    typer.Option(callback=_level, help="False-alarm rate: share of ID nodes that may be flagged."),
 ]
 FalseDiscoveryRate = Annotated[
     float | None,
     typer.Option(
         "--fdr",
-        callback=_between_0_and_1,
+        callback=_level,
         help="Instead of --alpha: share of flagged nodes that may be false alarms.",
     ),
 ]
@@ -244,6 +249,12 @@ def exposed_nodes(graph: Graph, column: str | None) -> NodeSet | None:
     from degem import NodeSet
 
     return None if column is None else NodeSet(graph, np.flatnonzero(truth_column(graph, column)))
+
+
+def check_folder(path: Path | None, mkdir: bool) -> None:
+    """Refuse an output whose folder is missing: more often than not it is mistyped."""
+    if path is not None and not mkdir and not path.absolute().parent.is_dir():
+        raise ParameterError(f"{path}: there is no folder {path.parent}: correct it, or have it made with --mkdir")
 
 
 STDOUT = Path("-")

@@ -19,9 +19,11 @@ from degem.cli.common import (
     IdColumn,
     KeepColumns,
     LabelColumn,
+    Mkdir,
     Seed,
     Settings,
     Threads,
+    check_folder,
     exposed_nodes,
     method_named,
     open_graph,
@@ -44,12 +46,15 @@ MemoryBudget = Annotated[
         min=1, metavar="MIB", help="Memory for hop features.", show_default="a quarter of what is free; then disk"
     ),
 ]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite a model.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Tell the memory, disk and time a fit takes, and stop.")]
 
 
 def fit(
     graph: GraphArgument,
     out: Out = None,
+    force: Force = False,
+    mkdir: Mkdir = False,
     method: Annotated[str, typer.Option(help="The detector's name: see degem methods.")] = "degem",
     settings: Settings = None,
     id_column: IdColumn = None,
@@ -80,19 +85,22 @@ def fit(
     if dry_run:
         _tell_cost(detector, _read(graph, columns, exposure), as_json)
         return
-    out = _checked_target(out)
+    out = _checked_target(out, force, mkdir)
     loaded = _read(graph, columns, exposure)
     seconds = _fit(detector, loaded, exposed_nodes(loaded, exposure))
     detector.save(out)
     _tell_fit(detector, out, loaded, seconds, as_json)
 
 
-def _checked_target(out: Path | None) -> Path:
+def _checked_target(out: Path | None, force: bool, mkdir: bool) -> Path:
     from degem import model_file
 
     if out is None:
         raise ParameterError("--out MODEL is missing: it says where the model goes (only --dry-run does without)")
+    check_folder(out, mkdir)
     model_file.check_target(out)
+    if (out / model_file.ABOUT).exists() and not force:
+        raise ParameterError(f"{out} holds a model: choose another folder, or overwrite it with --force")
     return out
 
 
