@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 from degem import Detector, read_graph
-from degem.calibration import OnlineFDR
+from degem.calibration import OnlineFDR, conformal_p_values
+from degem.cli.flagged import chance_of
 from degem.data.archives import write_npz
 
 COLUMNS = ["node_id", "score", "p_value", "is_ood", "predicted_class", "class_probability"]
@@ -71,6 +72,41 @@ def test_an_unsupported_level_is_noted(run, model, folder, tmp_path):
     assert "hold out at least 99" in outcome.err
 
 
+def test_a_false_discovery_rate_that_flags_nothing_says_why(run, own_model, folder, grown, tmp_path):
+    words = ["score", own_model, grown, "--out", tmp_path / "s.csv", "--new-since", folder]
+    outcome = run(*words, "--fdr", 0.15)
+    assert (outcome.code, outcome.out[:26]) == (0, "0 of 2 nodes flagged at a ")
+    assert "8 calibration nodes give no p-value below 1/9 = 0.11" in outcome.err
+    assert "flagged at 0.15/2 = 0.075: 13 calibration nodes would do" in outcome.err
+
+
+def test_far_more_flags_than_promised_are_explained(run, own_model, folder, tmp_path):
+    words = ["score", own_model, folder, "--out", tmp_path / "s.csv", "--alpha", 0.12]
+    assert "by chance" not in run(*words).err
+    nodes = pd.read_csv(folder / "nodes.csv")
+    features = [column for column in nodes if column.startswith("x")]
+    nodes[features] = nodes[features].to_numpy()[:, ::-1]
+    nodes["id"] = "m" + nodes["id"]
+    nodes.to_csv(folder / "nodes.csv", index=False)
+    edges = pd.read_csv(folder / "edges.csv")
+    ("m" + edges).to_csv(folder / "edges.csv", index=False)
+    outcome = run(*words)
+    assert outcome.code == 0
+    assert "and --alpha 0.12 promises 12.0% of in-distribution ones" in outcome.err
+    assert "degem compare" in outcome.err
+
+
+@pytest.mark.parametrize("num_calibration", [19, 100])
+def test_the_chance_of_as_many_flags_is_that_of_random_orders(num_calibration):
+    rng = np.random.default_rng(0)
+    counts = [
+        int((conformal_p_values(scores[:num_calibration], scores[num_calibration:]) <= 0.05).sum())
+        for scores in rng.random((4000, num_calibration + 30))
+    ]
+    for flagged in (1, 3, 6):
+        assert abs(chance_of(flagged, 30, 0.05, num_calibration) - np.mean(np.array(counts) >= flagged)) < 0.02
+
+
 @pytest.fixture
 def grown(folder, tmp_path):
     """The folder after two nodes have arrived."""
@@ -111,6 +147,8 @@ def test_new_nodes_alone_are_judged(run, own_model, folder, grown, tmp_path):
         (["--nodes", "nowhere.txt"], "--nodes nowhere.txt cannot be read"),
         (["--nodes", "nowhere.txt", "--new-since", "x"], "keep one"),
         (["--online", "state.json"], "say which with --fdr"),
+        (["--alpha", 0.05, "--fdr", 0.1], "--alpha and --fdr are two ways"),
+        (["--fdr", 0.1, "--alpha", 0.05], "--alpha and --fdr are two ways"),
     ],
 )
 def test_words_that_do_not_go_together(run, own_model, grown, tmp_path, words, reason):
@@ -149,7 +187,7 @@ def test_calibration_nodes_are_renewed_without_a_fit(run, own_model, folder, gro
 
 def test_an_archive_is_a_graph(run, model, small_graph, tmp_path):
     write_npz(small_graph, tmp_path / "g.npz")
-    assert run("score", model, tmp_path / "g.npz", "--out", tmp_path / "deep" / "s.parquet").code == 0
+    assert run("score", model, tmp_path / "g.npz", "--out", tmp_path / "deep" / "s.parquet", "--mkdir").code == 0
     assert len(pd.read_parquet(tmp_path / "deep" / "s.parquet")) == 120
 
 

@@ -22,10 +22,12 @@ from degem.cli.common import (
     IdColumn,
     KeepColumns,
     LabelColumn,
+    Mkdir,
     ModelArgument,
     NewSince,
     NodesFile,
     Threads,
+    check_folder,
     check_table_path,
     judged_ids,
     open_graph,
@@ -33,10 +35,12 @@ from degem.cli.common import (
     print_json,
     write_table,
 )
-from degem.cli.messages import tell
+from degem.cli.messages import LOGGER, tell
 from degem.errors import ParameterError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from degem.calibration import OnlineFDR
 
 
@@ -44,6 +48,7 @@ def score(
     model: ModelArgument,
     graph: GraphArgument,
     out: Annotated[Path, typer.Option(metavar="TABLE", help="A .parquet or .csv file; - for CSV on standard output.")],
+    mkdir: Mkdir = False,
     alpha: Alpha = 0.05,
     fdr: FalseDiscoveryRate = None,
     new_since: NewSince = None,
@@ -74,6 +79,8 @@ def score(
     from degem.training import Progress
 
     check_table_path(out)
+    check_folder(out, mkdir)
+    check_folder(online, mkdir)
     if as_json and out == STDOUT:
         raise ParameterError("--json and --out - both write to standard output: keep one")
     if online is not None and fdr is None:
@@ -101,11 +108,26 @@ def score(
     if online is not None:
         stream.save(online)  # after the table: a run that fails may be repeated
     flagged = int(table["is_ood"].sum())
+    if online is None and exchangeable is Exchangeable.nodes and not by_degree:
+        _explain(table, len(detector.calibration_), alpha, fdr)
     if as_json:
         print_json({"scores": str(out), "nodes": len(table), "flagged": flagged})
         return
     level = f"a false-alarm rate of {alpha:g}" if fdr is None else f"a false discovery rate of {fdr:g}"
     tell(f"{flagged:,} of {len(table):,} nodes flagged at {level}: {out}", err=out == STDOUT)
+
+
+def _explain(table: pd.DataFrame, num_calibration: int, alpha: float, fdr: float | None) -> None:
+    """Say why so many nodes are flagged, or none."""
+    from degem.cli.flagged import why_many, why_none
+
+    flagged, told = int(table["is_ood"].sum()), None
+    if fdr is None:
+        told = why_many(flagged, len(table), alpha, num_calibration)
+    elif not flagged:
+        told = why_none(float(table["p_value"].min()), len(table), fdr, num_calibration)
+    if told is not None:
+        LOGGER.warning("%s", told)
 
 
 def stream_at(path: Path, fdr: float) -> OnlineFDR:
