@@ -22,6 +22,7 @@ from degem.cli import (
     report,
     score,
     tune,
+    update,
 )
 from degem.cli.messages import LOGGER, be_quiet, messages
 from degem.errors import DegemError
@@ -39,6 +40,7 @@ app.command()(demo.demo)
 app.command()(fit.fit)
 app.command()(score.score)
 app.command()(calibrate.calibrate)
+app.command()(update.update)
 app.command()(evaluate.evaluate)
 app.command()(report.report)
 app.command()(explain.explain)

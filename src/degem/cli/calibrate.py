@@ -18,6 +18,7 @@ from degem.cli.common import (
     LabelColumn,
     Mkdir,
     ModelArgument,
+    ModelOut,
     Threads,
     check_folder,
     ids_in,
@@ -40,9 +41,7 @@ def calibrate(
             show_default="labelled nodes that were not there at the fit",
         ),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="MODEL", help="Where the model goes.", show_default="in place of the old one")
-    ] = None,
+    out: ModelOut = None,
     mkdir: Mkdir = False,
     id_column: IdColumn = None,
     label_column: LabelColumn = None,

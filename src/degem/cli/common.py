@@ -67,6 +67,9 @@ Settings = Annotated[
 ]
 
 
+ModelOut = Annotated[
+    Path | None, typer.Option("--out", metavar="MODEL", help="Where it goes.", show_default="in place of the old one")
+]
 Mkdir = Annotated[bool, typer.Option("--mkdir", help="Make the folder that an output goes to where it is missing.")]
 
 FORMULA = re.compile(r"[=+\-@\t\r](?![\d.]+$)")
@@ -99,6 +102,10 @@ NewSince = Annotated[
     typer.Option(
         metavar="GRAPH|MODEL", help="Judge only nodes that are not in this graph, or were not there at MODEL's fit."
     ),
+]
+Onto = Annotated[
+    str | None,
+    typer.Option(metavar="GRAPH", help="Join the new nodes in GRAPH, a folder, to this graph, and judge only them."),
 ]
 NodesFile = Annotated[
     Path | None,
@@ -216,6 +223,23 @@ def open_graph(
         return load_dataset(name)
     return read_graph(
         path, id_column=columns.ids, label_column=columns.label, feature_columns=chosen or None, keep_columns=kept
+    )
+
+
+def open_onto(name: str, onto: str, columns: Columns, *, features: Sequence[str] | None = None) -> tuple[Graph, Graph]:
+    """The graph ``onto``, and the one it becomes when the new nodes in a folder arrive."""
+    from degem.data.onto import read_onto
+
+    if not Path(name).is_dir():
+        raise GraphError(f"--onto {onto}: {name} must be a folder with tables of the new nodes and of their edges")
+    before = open_graph(onto, columns, features=features)
+    return before, read_onto(
+        name,
+        before,
+        id_column=columns.ids,
+        label_column=columns.label,
+        feature_columns=_listed(columns.features) or before.feature_names,
+        keep_columns=_listed(columns.keep),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -35,7 +35,7 @@ from degem.cli.messages import tell
 from degem.errors import ParameterError
 
 if TYPE_CHECKING:
-    from degem import Detector, Graph, NodeSet
+    from degem import Detector, Graph
 
 Out = Annotated[
     Path | None, typer.Option(metavar="MODEL", help="Folder to write the model to; only --dry-run does without.")
@@ -87,7 +87,7 @@ def fit(
         return
     out = _checked_target(out, force, mkdir)
     loaded = _read(graph, columns, exposure)
-    seconds = _fit(detector, loaded, exposed_nodes(loaded, exposure))
+    seconds = fit_what_fits(detector, loaded, exposure=exposed_nodes(loaded, exposure))
     detector.save(out)
     _tell_fit(detector, out, loaded, seconds, as_json)
 
@@ -113,8 +113,8 @@ def _read(graph: str, columns: Columns, exposure: str | None) -> Graph:
         return open_graph(graph, columns, needed=[exposure])
 
 
-def _fit(detector: Detector, graph: Graph, exposed: NodeSet | None) -> float:
-    """Fit what the machine has room for; how many seconds it took."""
+def fit_what_fits(detector: Detector, graph: Graph, **how: Any) -> float:
+    """Fit what the machine has room for, ``how`` as in ``Detector.fit``; how many seconds it took."""
     from degem.cli.progress import progress_bar
     from degem.detectors.cost import Estimable
 
@@ -122,7 +122,7 @@ def _fit(detector: Detector, graph: Graph, exposed: NodeSet | None) -> float:
         detector.estimate(graph).refuse_what_cannot_fit()
     start = time.perf_counter()
     with progress_bar() as on_progress:
-        detector.fit(graph, exposure=exposed, on_progress=on_progress)
+        detector.fit(graph, on_progress=on_progress, **how)
     return time.perf_counter() - start
 
 
