@@ -157,6 +157,36 @@ def test_words_that_do_not_go_together(run, own_model, grown, tmp_path, words, r
     assert reason in outcome.err
 
 
+def test_new_nodes_in_a_folder_of_their_own_are_joined_to_the_graph(run, own_model, folder, grown, tmp_path):
+    """What is scored is what would be if all were in one folder."""
+    alone = tmp_path / "alone"
+    alone.mkdir()
+    for name, rows in (("nodes", 2), ("edges", 2)):
+        pd.read_csv(grown / f"{name}.csv").iloc[-rows:].to_csv(alone / f"{name}.csv", index=False)
+    columns = ["--label-column", "topic", "--keep-columns", "strange"]
+    out, expected = tmp_path / "s.csv", tmp_path / "expected.csv"
+    outcome = run("score", own_model, alone, "--onto", folder, "--out", out, *columns)
+    assert outcome.code == 0, outcome.err
+    assert "2 nodes flagged" in outcome.out.replace("of 2", "2")
+    assert run("score", own_model, grown, "--new-since", folder, "--out", expected, *columns).code == 0
+    pd.testing.assert_frame_equal(pd.read_csv(out), pd.read_csv(expected), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("graph", "onto", "words", "reason"),
+    [
+        ("grown", "graph", [], "nodes.csv: row 1: the graph that the nodes arrive in has 'n0' already, and 119 more"),
+        ("none.npz", "graph", [], "none.npz must be a folder"),
+        ("grown", "graph", ["--new-since", "x"], "leave out --new-since and --nodes"),
+    ],
+)
+def test_what_cannot_be_joined(run, own_model, grown, tmp_path, monkeypatch, graph, onto, words, reason):
+    monkeypatch.chdir(tmp_path)
+    outcome = run("score", own_model, graph, "--onto", onto, "--out", "s.csv", *words)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert reason in outcome.err
+
+
 def test_nothing_new_is_said(run, own_model, grown, tmp_path):
     outcome = run("score", own_model, grown, "--out", tmp_path / "s.csv", "--new-since", grown)
     assert "no node of the graph is new" in outcome.err

@@ -26,11 +26,13 @@ from degem.cli.common import (
     ModelArgument,
     NewSince,
     NodesFile,
+    Onto,
     Threads,
     check_folder,
     check_table_path,
     judged_ids,
     open_graph,
+    open_onto,
     prepare_machine,
     print_json,
     write_table,
@@ -53,6 +55,7 @@ def score(
     fdr: FalseDiscoveryRate = None,
     new_since: NewSince = None,
     nodes: NodesFile = None,
+    onto: Onto = None,
     online: Annotated[
         Path | None,
         typer.Option(metavar="STATE", help="With --fdr: one bound over all calls that share this file of state."),
@@ -83,6 +86,8 @@ def score(
     check_folder(online, mkdir)
     if as_json and out == STDOUT:
         raise ParameterError("--json and --out - both write to standard output: keep one")
+    if onto is not None and (new_since or nodes):
+        raise ParameterError("--onto judges the nodes of GRAPH: leave out --new-since and --nodes")
     if online is not None and fdr is None:
         raise ParameterError("--online STATE bounds a false discovery rate: say which with --fdr")
     prepare_machine(threads, device)
@@ -90,9 +95,13 @@ def score(
     with progress_bar() as on_progress:
         on_progress(Progress("read", 0, 1))
         columns = Columns(id_column, label_column, feature_columns, keep_columns)
-        loaded = open_graph(graph, columns, features=detector.feature_names_)
+        if onto is None:
+            loaded = open_graph(graph, columns, features=detector.feature_names_)
+            only = judged_ids(loaded, detector, model, columns, new_since, nodes)
+        else:
+            before, loaded = open_onto(graph, onto, columns, features=detector.feature_names_)
+            only = loaded.node_ids[before.num_nodes :].tolist()
         on_progress(Progress("score", 0, 1))
-        only = judged_ids(loaded, detector, model, columns, new_since, nodes)
         table = detector.score_table(
             loaded,
             alpha=alpha,
