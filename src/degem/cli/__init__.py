@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version as version_of
 from typing import Annotated, Any
 
 import typer
@@ -54,9 +55,7 @@ app.command()(tune.tune)
 
 def _tell_version(asked: bool) -> None:
     if asked:
-        from degem import __version__
-
-        typer.echo(f"degem {__version__}")
+        typer.echo(f"degem {version_of('degem')}")
         raise typer.Exit
 
 
