@@ -52,8 +52,8 @@ def update(
 ) -> None:
     """Fit MODEL again on GRAPH as it has grown, with the method and settings that it was fitted with.
 
-    In-distribution are the nodes labelled now. For a model fitted without labels they are all nodes but those that it
-    flags at --alpha and that have no label.
+    In-distribution are the nodes labelled now. For a model fitted without labels they are all nodes but those that have
+    arrived since, have no label, and that it flags at --alpha: they are left out of the fit, and stay new.
 
     Example: degem update model march/ --out model-march
     """
@@ -64,14 +64,15 @@ def update(
     old = Detector.load(model, device=device)
     columns = Columns(id_column, label_column, feature_columns, keep_columns)
     loaded = open_graph(graph, columns, features=old.feature_names_, needed=[exposure])
-    flagged = old.predict(loaded, alpha=alpha).astype(bool)
+    flagged = old.predict(loaded, alpha=alpha) == 1
     new = type(old)(**old.get_params(deep=False))
+    learnt = loaded if old.classes_ else loaded.subgraph(_trusted(loaded, old, flagged))
     fit_what_fits(
         new,
-        loaded,
-        train_mask=None if old.classes_ else _trusted(loaded, old, flagged),
+        learnt,
+        train_mask=None if old.classes_ else _all_of(learnt),
         keep_calibration_nodes=old.calibration_.features is not None,
-        exposure=exposed_nodes(loaded, exposure),
+        exposure=exposed_nodes(learnt, exposure),
     )
     now = new.predict(loaded, alpha=alpha)
     new.save(out or model)
@@ -92,9 +93,17 @@ def update(
 
 
 def _trusted(graph: Graph, old: Detector, flagged: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The nodes to fit a model without labels on: of those it flags only labelled and calibration nodes.
+    """The nodes to fit a model without labels on: not those that have arrived since, are flagged and have no label.
 
-    Calibration nodes are known to be in-distribution: without the high scores among them the new ones would be too low.
+    Those that it was fitted on stay, flagged or not: without the high scores among them the new calibration nodes would
+    score too low, and in-distribution nodes be flagged too often.
     """
-    known = graph.labelled | old.calibration_.holds(graph.node_ids)
-    return (known | ~flagged) & graph.masks.get("train", True)
+    return ~flagged | graph.labelled | ~old.calibration_.new_in(graph)
+
+
+def _all_of(graph: Graph) -> NDArray[np.bool_]:
+    """The training nodes of a graph whose labels, if it has any, do not say what is in-distribution."""
+    import numpy as np
+
+    held_out = graph.masks.get("val", np.zeros(graph.num_nodes, dtype=np.bool_))
+    return graph.masks.get("train", ~held_out)
