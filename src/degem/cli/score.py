@@ -133,7 +133,7 @@ def _explain(table: pd.DataFrame, num_calibration: int, alpha: float, fdr: float
     flagged, told = int(table["is_ood"].sum()), None
     if fdr is None:
         told = why_many(flagged, len(table), alpha, num_calibration)
-    elif not flagged:
+    elif len(table) and not flagged:
         told = why_none(float(table["p_value"].min()), len(table), fdr, num_calibration)
     if told is not None:
         LOGGER.warning("%s", told)
