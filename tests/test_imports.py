@@ -17,10 +17,11 @@ FLOORS = [
     {"shifts"},
     {"detectors"},
     {"explain"},
-    {"groups", "compare", "plot"},
+    {"adapters", "groups", "compare", "plot"},
     {"bench"},
     {"report"},
     {"cli"},
+    {"__main__"},
 ]
 FLOOR = {room: height for height, rooms in enumerate(FLOORS) for room in rooms}
 MODULES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")

@@ -1,6 +1,7 @@
 """Know which nodes your graph model should not be trusted on."""
 
 from importlib import import_module
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -9,6 +10,8 @@ if TYPE_CHECKING:
     from degem.detectors.degem import DeGEM as DeGEM
     from degem.graph import Graph as Graph
     from degem.graph import NodeSet as NodeSet
+
+    __version__: str
 
 # Where each public name lives. Imported when first asked for, so that `degem --help` does not wait for torch.
 _HOMES = {
@@ -22,10 +25,12 @@ __all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return version("degem")
     if name not in _HOMES:
         raise AttributeError(f"module 'degem' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return sorted({*globals(), *_HOMES, "__version__"})

@@ -59,7 +59,7 @@ def replaced(path: Path, *, follow_link: bool = False) -> Iterator[BinaryIO]:
         reason = error.strerror or str(error)
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             reason = "the disk is full: make space, or choose another place, and write it again"
-        raise DegemError(f"{target} cannot be written: {reason}") from None
+        raise DegemError(f"{path} cannot be written: {reason}") from None
     finally:
         if staging is not None:
             shutil.rmtree(staging, ignore_errors=True)

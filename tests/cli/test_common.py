@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import stat
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,7 @@ import pytest
 import torch
 
 from degem.cli.common import Columns, open_graph, prepare_machine, print_json, write_table
-from degem.errors import GraphError, ParameterError
+from degem.errors import DegemError, GraphError, ParameterError
 
 
 def test_formulas_are_text_in_csv_and_numbers_are_left_alone(tmp_path):
@@ -73,6 +74,40 @@ def test_a_dataset_by_name(data_dir, tmp_path, monkeypatch):
     monkeypatch.setenv("DEGEM_DATA", str(data_dir))
     monkeypatch.setenv("DEGEM_CACHE", str(tmp_path))
     assert open_graph("Cora", Columns()).num_nodes == 2708
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("fit", "graph", "--out"),
+        ("score", "model", "graph", "--out"),
+        ("score", "model", "graph", "--fdr", 0.1, "--out", "s.csv", "--online"),
+        ("calibrate", "model", "graph", "--out"),
+        ("report", "model", "graph", "--out"),
+        ("compare", "model", "graph", "graph", "--out"),
+        ("demo", "--out"),
+        ("tune", "cora", "--out"),
+        ("bench", "run", "main", "--out"),
+        ("bench", "ceiling", "--out"),
+        ("bench", "figure", "results", "--out"),
+        ("bench", "docs", "results", "--out"),
+    ],
+)
+def test_a_mistyped_folder_is_refused_before_the_work(run, tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    out = "moedls/march.html" if words[0] in ("report", "compare") else "moedls/march.csv"
+    outcome = run(*words, out)  # there is neither model nor graph: nothing was looked at
+    assert (outcome.code, outcome.err.count("\n")) == (2, 1)
+    assert f"{out}: there is no folder moedls" in outcome.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_names_the_file_that_was_given(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "link.csv").symlink_to("/proc/nowhere/t.csv")
+    for name in ("link.csv", "/proc/t.csv"):
+        with pytest.raises(DegemError, match=f"^{name} cannot be written: "):
+            write_table(pd.DataFrame({"a": [1]}), Path(name))
 
 
 @pytest.mark.parametrize("level", [0, 1, -0.1, 1.5, "nan"])

@@ -64,6 +64,17 @@ def test_a_foreign_target_is_refused_before_the_work(run, tmp_path):
     assert "is not a model folder" in outcome.err
 
 
+def test_a_model_is_overwritten_only_by_force(run, folder, tmp_path):
+    words = ["fit", folder, "--out", tmp_path / "model", "--feature-columns", "x0,x1", *QUICK]
+    assert run(*words).code == 0
+    outcome = run(*words, "--seed", 1)
+    assert (outcome.code, outcome.err.count("\n")) == (2, 1)
+    assert f"{tmp_path / 'model'} holds a model" in outcome.err
+    assert DeGEM.load(tmp_path / "model").seed == 0
+    assert run(*words, "--seed", 1, "--force").code == 0
+    assert DeGEM.load(tmp_path / "model").seed == 1
+
+
 def test_exposure_comes_from_a_column(run, folder, tmp_path):
     columns = ["--label-column", "topic", "--exposure", "strange"]
     outcome = run("fit", folder, "--out", tmp_path / "m", "--method", "oe", *columns, "--set", "num_epochs=2", "--json")

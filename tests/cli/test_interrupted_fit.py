@@ -12,6 +12,7 @@ def test_ctrl_c_in_the_middle_of_training_leaves_no_file(folder, tmp_path):
     target, scratch = tmp_path / "target", tmp_path / "scratch"
     scratch.mkdir()
     words = ["fit", str(folder), "--label-column", "topic", "--keep-columns", "strange", "--out", str(target / "model")]
+    words.append("--mkdir")
     code = """if True:
         import signal, sys
         import degem.training

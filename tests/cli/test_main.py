@@ -1,19 +1,50 @@
 from __future__ import annotations
 
+import logging
+import os
 import signal
 import subprocess
 import sys
 import warnings
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
+import degem
 from degem import cli
 from degem.cli import app
-from degem.cli.common import one_line_warnings
+from degem.cli.messages import messages
 from degem.errors import GraphError, ScoreWarning
 
 COMMANDS = ["demo", "fit", "score", "evaluate", "info", "methods"]
+
+
+def test_the_version_is_that_of_the_package(run):
+    assert run("--version") == (0, f"degem {degem.__version__}\n", "")
+    assert degem.__version__ == version("degem")
+
+
+def _python(*words: str, **environment: str) -> str:
+    environment = {**os.environ, "COLUMNS": "80", **environment}
+    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=True, env=environment)
+    return done.stdout
+
+
+def test_the_package_is_the_command():
+    assert _python("-m", "degem", "--version") == f"degem {degem.__version__}\n"
+
+
+def test_a_shell_can_complete_words():
+    asked = {"_DEGEM_COMPLETE": "complete_bash", "COMP_WORDS": "degem sc", "COMP_CWORD": "1"}
+    assert _python("-m", "degem", **asked).split() == ["score"]
+    assert "--show-completion" in _python("-m", "degem", "--help")
+
+
+@pytest.mark.parametrize("words", [[], ["score"], ["bench"], ["bench", "run"]])
+def test_help_is_short_to_ask_for(run, words):
+    assert run(*words, "-h") == run(*words, "--help")
+    assert run(*words, "-h").code == 0
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -57,10 +88,28 @@ def test_an_error_is_one_line(run, monkeypatch, error, code, line):
 
 
 def test_a_warning_is_told_once(capsys):
-    with one_line_warnings():
+    with messages():
         for _ in range(3):
             warnings.warn(ScoreWarning("all the same\n\x1b[2J"), stacklevel=1)
     assert capsys.readouterr().err == "degem: note: all the same \\x1b[2J\n"
+
+
+def test_what_is_told_goes_through_the_logger(caplog):
+    with messages():
+        warnings.warn(ScoreWarning("all the same"), stacklevel=1)
+    assert [(record.name, record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("degem", "WARNING", "all the same")
+    ]
+    assert not logging.getLogger("degem").handlers
+
+
+@pytest.mark.parametrize("place", [0, 5])
+def test_quiet_says_nothing_but_errors(run, model, folder, tmp_path, place):
+    words = ["score", model, folder, "--out", tmp_path / "s.csv", "--alpha", 0.01]  # too few calibration nodes
+    assert "degem: note: " in run(*words).err
+    words.insert(place, "--quiet")
+    assert run(*words) == (0, "", "")
+    assert run("score", model, "nowhere", "--out", tmp_path / "s.csv", "--quiet").err.count("\n") == 1
 
 
 def test_debug_shows_the_traceback_wherever_it_stands(monkeypatch):
@@ -106,7 +155,7 @@ def test_ctrl_c_while_fitting_leaves_no_half_model(run, folder, tmp_path, monkey
     assert run("fit", folder, "--out", tmp_path / "old", *words).code == 0
     old = {path: path.read_bytes() for path in (tmp_path / "old").iterdir()}
     monkeypatch.setattr(name, _interrupt)
-    outcome = run("fit", folder, "--out", tmp_path / "old", *words, "--seed", 1)
+    outcome = run("fit", folder, "--out", tmp_path / "old", *words, "--seed", 1, "--force")
     assert (outcome.code, outcome.out) == (130, "")
     assert {path: path.read_bytes() for path in (tmp_path / "old").iterdir()} == old
     assert sorted(path.name for path in tmp_path.iterdir()) == ["graph", "old"]

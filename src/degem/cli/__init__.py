@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version as version_of
 from typing import Annotated, Any
 
 import typer
@@ -22,17 +23,25 @@ from degem.cli import (
     report,
     score,
     tune,
+    update,
 )
-from degem.cli.common import one_line_warnings
-from degem.errors import DegemError, one_line
+from degem.cli.messages import LOGGER, be_quiet, messages
+from degem.errors import DegemError
 
 WRONG_USE = typer.BadParameter.__bases__[0]  # of the words on the command line: typer has no name of its own for it
 
-app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+ANYWHERE = ("--debug", "--quiet")  # where other options stand before or behind the command, these may do both
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 app.command()(demo.demo)
 app.command()(fit.fit)
 app.command()(score.score)
 app.command()(calibrate.calibrate)
+app.command()(update.update)
 app.command()(evaluate.evaluate)
 app.command()(report.report)
 app.command()(explain.explain)
@@ -44,29 +53,41 @@ app.add_typer(bench.app, name="bench")
 app.command()(tune.tune)
 
 
+def _tell_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"degem {version_of('degem')}")
+        raise typer.Exit
+
+
 @app.callback()
 def degem(
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error; may stand anywhere.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_tell_version, is_eager=True, help="Show the version.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but results and errors; anywhere.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error; anywhere.")] = False,
 ) -> None:
     """Know which nodes your graph model should not be trusted on.
 
     Fit a detector on a graph, score any graph with the same features, and get a calibrated answer for every node.
     """
+    if quiet:
+        be_quiet()
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command and exit: 0 done, 2 a mistake that can be put right, 1 anything else, 130 after Ctrl-C."""
-    words = sorted(sys.argv[1:] if arguments is None else arguments, key=lambda word: word != "--debug")
-    try:
-        with one_line_warnings():
+    words = sorted(sys.argv[1:] if arguments is None else arguments, key=lambda word: word not in ANYWHERE)
+    with messages():
+        try:
             sys.exit(app(args=words, prog_name="degem", standalone_mode=False))
-    except Exception as error:
-        if "--debug" in words and not isinstance(error, WRONG_USE):
-            raise
-        message, code = _explained(error)
-        if message:  # without a command the help was printed
-            print(f"degem: {one_line(message)}", file=sys.stderr)
-        sys.exit(code)
+        except Exception as error:
+            if "--debug" in words and not isinstance(error, WRONG_USE):
+                raise
+            message, code = _explained(error)
+            if message:  # without a command the help was printed
+                LOGGER.error("%s", message)
+            sys.exit(code)
 
 
 def _explained(error: Exception) -> tuple[str, int]:

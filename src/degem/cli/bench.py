@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from degem.cli.common import Mkdir, check_folder
+from degem.cli.messages import LOGGER, tell
 from degem.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -68,6 +70,7 @@ def run_command(
     ] = None,
     data_dir: Annotated[Path | None, typer.Option(help="Raw datasets.", show_default="$DEGEM_DATA")] = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes.", show_default="one a core")] = None,
+    mkdir: Mkdir = False,
 ) -> None:
     """Run a table; each result is appended to DIR/results.csv as it finishes. Exits with 1 if a row failed.
 
@@ -76,6 +79,7 @@ def run_command(
     from degem.bench.processes import fork_server, shares
     from degem.detectors.registry import METHODS
 
+    check_folder(out, mkdir)
     named = set(_listed(methods) or METHODS)
     fork_server(shares(workers)[1], named if named <= METHODS.keys() else METHODS)  # loads its libraries while we do
     from degem.bench import runner, specs
@@ -98,7 +102,7 @@ def run_command(
     absent = runner.absent_datasets(dict.fromkeys(task.dataset for task in tasks), data_dir)
     if datasets is None:  # asked for by name, an absent dataset is downloaded or an error
         for dataset, paths in absent.items():
-            typer.echo(f"degem: {dataset} is not on this machine and left out: {what_to_put_where(paths)}", err=True)
+            LOGGER.warning("%s is not on this machine and left out: %s", dataset, what_to_put_where(paths))
         tasks = [task for task in tasks if task.dataset not in absent]
     if table not in (*specs.spec_names(), "all"):
         made_folder(out)
@@ -107,9 +111,7 @@ def run_command(
     with listening() as listener:
         status = runner.run(tasks, out, data_dir=data_dir, workers=workers, listener=listener)
     failures = sum(bool(row.error) for row in status.rows)
-    typer.echo(
-        f"{len(status.rows)} rows added to {out}, {failures} of them failed; {status.skipped} were there already"
-    )
+    tell(f"{len(status.rows)} rows added to {out}, {failures} of them failed; {status.skipped} were there already")
     if failures:
         raise typer.Exit(1)
 
@@ -120,6 +122,7 @@ def ceiling(
     datasets: Annotated[str | None, typer.Option(help="Only these datasets.")] = None,
     seeds: Annotated[str, typer.Option(help="5 means seeds 0 to 4; 11,12 means those two.")] = "5",
     data_dir: Annotated[Path | None, typer.Option(help="Raw datasets.", show_default="$DEGEM_DATA")] = None,
+    mkdir: Mkdir = False,
 ) -> None:
     """Add the upper mark of arrival: boosted trees trained with OOD examples of the same kind. No detector.
 
@@ -133,6 +136,7 @@ def ceiling(
     from degem.shifts.arrival_scenarios import arrivals_of
     from degem.shifts.scenarios import kind_of
 
+    check_folder(out, mkdir)
     spec = specs.narrowed(specs.read_spec("arrival"), datasets=_listed(datasets))
     store = Store(out)
     store.prepare()
@@ -145,7 +149,7 @@ def ceiling(
                 arrival = load_arrival(dataset, kind_of(shift), Settings(seed=seed), data_dir)
                 row = ceiling_row(arrival.grown[shift], dataset, shift, seed)
                 store.append([row])
-                typer.echo(f"{dataset} {shift} seed {seed}: AUROC {row.auroc:.2f}")
+                tell(f"{dataset} {shift} seed {seed}: AUROC {row.auroc:.2f}")
 
 
 @app.command()
@@ -212,6 +216,7 @@ def _print(grids: Iterable[Grid], form: Format) -> None:
 def figure(
     results: ResultsFolder,
     out: Annotated[Path, typer.Option(help="Folder for the pictures.")],
+    mkdir: Mkdir = False,
 ) -> None:
     """Draw the paper's figures from our rows, as PNG and SVG.
 
@@ -220,6 +225,7 @@ def figure(
     from degem.bench.results import tables_in
     from degem.extras import needs_extra
 
+    check_folder(out, mkdir)
     with needs_extra("plot", "degem bench figure"):
         from degem.bench.figures import draw_all
 
@@ -231,6 +237,7 @@ def figure(
 def docs(
     results: ResultsFolder,
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("docs/results.md"),
+    mkdir: Mkdir = False,
 ) -> None:
     """Write the pages of results: every table, what reproduces, what does not, and why; and arrival.md beside it.
 
@@ -243,7 +250,7 @@ def docs(
     from degem.bench.results import tables_in
     from degem.files import write_text
 
-    out.parent.mkdir(parents=True, exist_ok=True)
+    check_folder(out, mkdir)
     pictures = sorted(path.relative_to(out.parent).as_posix() for path in (out.parent / "figures").glob("*.png"))
     found = tables_in(results)
     write_text(out, results_page(found, pictures))

@@ -7,13 +7,13 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-import typer
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
 from degem.bench.runner import Listener, Status
 from degem.bench.store import Row
+from degem.cli.messages import tell
 
 LAST = 8
 
@@ -31,7 +31,7 @@ def listening() -> Iterator[Listener]:
 def _print_lines(status: Status, new: Sequence[Row]) -> None:
     first = len(status.rows) - len(new)
     for number, row in enumerate(new, first + 1):
-        typer.echo(f"{number}/{status.total} {_line(row)}", err=True)
+        tell(f"{number}/{status.total} {_line(row)}", err=True)
 
 
 def _line(row: Row) -> str:

@@ -16,13 +16,17 @@ from degem.cli.common import (
     IdColumn,
     KeepColumns,
     LabelColumn,
+    Mkdir,
     ModelArgument,
+    ModelOut,
     Threads,
+    check_folder,
     ids_in,
     open_graph,
     prepare_machine,
     print_json,
 )
+from degem.cli.messages import tell
 from degem.errors import ParameterError
 
 
@@ -37,9 +41,8 @@ def calibrate(
             show_default="labelled nodes that were not there at the fit",
         ),
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="MODEL", help="Where the model goes.", show_default="in place of the old one")
-    ] = None,
+    out: ModelOut = None,
+    mkdir: Mkdir = False,
     id_column: IdColumn = None,
     label_column: LabelColumn = None,
     feature_columns: FeatureColumns = None,
@@ -56,6 +59,7 @@ def calibrate(
     """
     from degem import Detector
 
+    check_folder(out, mkdir)
     prepare_machine(threads, device)
     detector = Detector.load(model, device=device)
     columns = Columns(id_column, label_column, feature_columns, keep_columns)
@@ -74,4 +78,4 @@ def calibrate(
     if as_json:
         print_json({"model": str(out or model), "calibration_nodes": len(wanted), "before": before})
     else:
-        typer.echo(f"calibrated on {len(wanted):,} nodes, {before:,} before: {out or model}")
+        tell(f"calibrated on {len(wanted):,} nodes, {before:,} before: {out or model}")

@@ -6,17 +6,16 @@ import json
 import math
 import re
 import sys
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from degem.errors import CalibrationWarning, GraphError, GraphNotice, ParameterError, ScoreWarning, one_line
+from degem.errors import GraphError, ParameterError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -68,25 +67,33 @@ Settings = Annotated[
 ]
 
 
+ModelOut = Annotated[
+    Path | None, typer.Option("--out", metavar="MODEL", help="Where it goes.", show_default="in place of the old one")
+]
+Mkdir = Annotated[bool, typer.Option("--mkdir", help="Make the folder that an output goes to where it is missing.")]
+
 FORMULA = re.compile(r"[=+\-@\t\r](?![\d.]+$)")
 
 
-def _between_0_and_1(option: typer.CallbackParam, value: float | None) -> float | None:
-    """Refuse 0 and 1 while the words are read: the library would do so only once everything is scored."""
+def _level(context: typer.Context, option: typer.CallbackParam, value: float | None) -> float | None:
+    """Refuse 0 and 1, and two levels, while the words are read: the library would only once everything is scored."""
     if value is not None and not 0 < value < 1:
         raise ParameterError(f"{option.opts[0]} {value:g}: a level must lie strictly between 0 and 1")
+    sources = [context.get_parameter_source(name) for name in ("alpha", "fdr")]
+    if all(source is not None and source.name == "COMMANDLINE" for source in sources):
+        raise ParameterError("--alpha and --fdr are two ways to choose the flagged nodes: keep one")
     return value
 
 
 Alpha = Annotated[
     float,
-    typer.Option(callback=_between_0_and_1, help="False-alarm rate: share of ID nodes that may be flagged."),
+    typer.Option(callback=_level, help="False-alarm rate: share of ID nodes that may be flagged."),
 ]
 FalseDiscoveryRate = Annotated[
     float | None,
     typer.Option(
         "--fdr",
-        callback=_between_0_and_1,
+        callback=_level,
         help="Instead of --alpha: share of flagged nodes that may be false alarms.",
     ),
 ]
@@ -95,6 +102,10 @@ NewSince = Annotated[
     typer.Option(
         metavar="GRAPH|MODEL", help="Judge only nodes that are not in this graph, or were not there at MODEL's fit."
     ),
+]
+Onto = Annotated[
+    str | None,
+    typer.Option(metavar="GRAPH", help="Join the new nodes in GRAPH, a folder, to this graph, and judge only them."),
 ]
 NodesFile = Annotated[
     Path | None,
@@ -213,6 +224,23 @@ def open_graph(
     )
 
 
+def open_onto(name: str, onto: str, columns: Columns, *, features: Sequence[str] | None = None) -> tuple[Graph, Graph]:
+    """The graph ``onto``, and the one it becomes when the new nodes in a folder arrive."""
+    from degem.data.onto import read_onto
+
+    if not Path(name).is_dir():
+        raise GraphError(f"--onto {onto}: {name} must be a folder with tables of the new nodes and of their edges")
+    before = open_graph(onto, columns, features=features)
+    return before, read_onto(
+        name,
+        before,
+        id_column=columns.ids,
+        label_column=columns.label,
+        feature_columns=_listed(columns.features) or before.feature_names,
+        keep_columns=_listed(columns.keep),
+    )
+
+
 def _listed(names: str | None) -> list[str]:
     return [] if names is None else [name.strip() for name in names.split(",")]
 
@@ -245,8 +273,19 @@ def exposed_nodes(graph: Graph, column: str | None) -> NodeSet | None:
     return None if column is None else NodeSet(graph, np.flatnonzero(truth_column(graph, column)))
 
 
+def check_folder(path: Path | None, mkdir: bool) -> None:
+    """Refuse an output whose folder is missing: more often than not it is mistyped."""
+    if path is not None and not mkdir and not path.absolute().parent.is_dir():
+        raise ParameterError(f"{path}: there is no folder {path.parent}: correct it, or have it made with --mkdir")
+
+
+STDOUT = Path("-")
+
+
 def check_table_path(path: Path) -> None:
-    """Refuse a table's path whose suffix says no known format, before any work is done."""
+    """Refuse a table's path whose suffix says no known format, before any work is done; ``-`` is standard output."""
+    if path == STDOUT:
+        return
     if path.suffix not in {".parquet", ".csv"}:
         raise ParameterError(f"{path}: a table is written to a .parquet or a .csv file")
     if path.is_dir():
@@ -256,15 +295,18 @@ def check_table_path(path: Path) -> None:
 def write_table(table: pd.DataFrame, path: Path) -> None:
     """Write a table to Parquet or CSV by its suffix; an interruption leaves the old file, or none.
 
-    In CSV, text that a spreadsheet would take for a formula gets an apostrophe in front.
+    In CSV, text that a spreadsheet would take for a formula gets an apostrophe in front. ``-`` is CSV to standard
+    output.
     """
     from degem.files import replaced
 
     check_table_path(path)
-    with replaced(path, follow_link=True) as file:
+    target: Any = nullcontext(sys.stdout) if path == STDOUT else replaced(path, follow_link=True)
+    with target as file:
         try:
-            if path.suffix == ".csv":
+            if path == STDOUT or path.suffix == ".csv":
                 table.transform(_without_formulas).to_csv(file, index=False)
+                file.flush()  # while a closed pipe is still an error that is caught
             else:
                 table.to_parquet(file, index=False)
         except (ValueError, TypeError) as error:  # lone surrogates; in Parquet numbers and text in one column
@@ -295,28 +337,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
-
-
-@contextmanager
-def one_line_warnings() -> Iterator[None]:
-    """Inside, warnings go to stderr as one line each, the same one once."""
-    told: set[str] = set()
-
-    def show(
-        message: Warning | str,
-        category: type[Warning],
-        filename: str,
-        lineno: int,
-        file: TextIO | None = None,
-        line: str | None = None,
-    ) -> None:
-        if (text := one_line(message)) not in told:
-            print(f"degem: note: {text}", file=sys.stderr)
-        told.add(text)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of libraries: nothing that a user of the command can do
-        for ours in (GraphNotice, CalibrationWarning, ScoreWarning):
-            warnings.simplefilter("always", ours)
-        warnings.showwarning = show
-        yield

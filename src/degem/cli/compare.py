@@ -16,9 +16,11 @@ from degem.cli.common import (
     IdColumn,
     KeepColumns,
     LabelColumn,
+    Mkdir,
     ModelArgument,
     Seed,
     Threads,
+    check_folder,
     open_graph,
     prepare_machine,
     print_json,
@@ -36,6 +38,7 @@ def compare(
     reference: Annotated[str, typer.Argument(metavar="REFERENCE", help="The graph of the window to compare with.")],
     current: Annotated[str, typer.Argument(metavar="CURRENT", help="The graph of the current window.")],
     out: Annotated[Path | None, typer.Option(metavar="PAGE", help="Write the comparison as a .html page.")] = None,
+    mkdir: Mkdir = False,
     alpha: Alpha = 0.05,
     fail_on_drift: Annotated[
         float | None,
@@ -62,6 +65,7 @@ def compare(
 
     if out is not None and out.suffix != ".html":
         raise ParameterError(f"{out}: a page is written to a .html file")
+    check_folder(out, mkdir)
     if fail_on_drift is not None and 2 / (permutations + 1) > fail_on_drift:
         raise ParameterError(
             f"{permutations} permutations cannot show a p-value of {fail_on_drift:g}: "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from degem.cli.common import AsJson, Seed, prepare_machine, print_json, write_table
+from degem.cli.common import AsJson, Mkdir, Seed, check_folder, prepare_machine, print_json, write_table
 from degem.cli.evaluate import judged, measured
 
 ALPHA = 0.05
@@ -22,6 +22,7 @@ def demo(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where graphs, models, scores and reports go.")] = Path(
         "demo"
     ),
+    mkdir: Mkdir = False,
     seed: Seed = 0,
     threads: Annotated[
         int, typer.Option(min=1, help="CPU threads to use; graphs this small gain nothing from a second.")
@@ -39,6 +40,7 @@ def demo(
     from degem import DeGEM
     from degem.data.demo import arriving, digits_graph, heterophilic_graph
 
+    check_folder(out, mkdir)
     prepare_machine(threads, None)
     rows = []
     for name, graph in {"digits": digits_graph(seed=seed), "heterophilic": heterophilic_graph(seed=seed)}.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -19,9 +19,11 @@ from degem.cli.common import (
     IdColumn,
     KeepColumns,
     LabelColumn,
+    Mkdir,
     Seed,
     Settings,
     Threads,
+    check_folder,
     exposed_nodes,
     method_named,
     open_graph,
@@ -29,10 +31,11 @@ from degem.cli.common import (
     prepare_machine,
     print_json,
 )
+from degem.cli.messages import tell
 from degem.errors import ParameterError
 
 if TYPE_CHECKING:
-    from degem import Detector, Graph, NodeSet
+    from degem import Detector, Graph
 
 Out = Annotated[
     Path | None, typer.Option(metavar="MODEL", help="Folder to write the model to; only --dry-run does without.")
@@ -43,12 +46,15 @@ MemoryBudget = Annotated[
         min=1, metavar="MIB", help="Memory for hop features.", show_default="a quarter of what is free; then disk"
     ),
 ]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite a model.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Tell the memory, disk and time a fit takes, and stop.")]
 
 
 def fit(
     graph: GraphArgument,
     out: Out = None,
+    force: Force = False,
+    mkdir: Mkdir = False,
     method: Annotated[str, typer.Option(help="The detector's name: see degem methods.")] = "degem",
     settings: Settings = None,
     id_column: IdColumn = None,
@@ -79,19 +85,22 @@ def fit(
     if dry_run:
         _tell_cost(detector, _read(graph, columns, exposure), as_json)
         return
-    out = _checked_target(out)
+    out = _checked_target(out, force, mkdir)
     loaded = _read(graph, columns, exposure)
-    seconds = _fit(detector, loaded, exposed_nodes(loaded, exposure))
+    seconds = fit_what_fits(detector, loaded, exposure=exposed_nodes(loaded, exposure))
     detector.save(out)
     _tell_fit(detector, out, loaded, seconds, as_json)
 
 
-def _checked_target(out: Path | None) -> Path:
+def _checked_target(out: Path | None, force: bool, mkdir: bool) -> Path:
     from degem import model_file
 
     if out is None:
         raise ParameterError("--out MODEL is missing: it says where the model goes (only --dry-run does without)")
+    check_folder(out, mkdir)
     model_file.check_target(out)
+    if (out / model_file.ABOUT).exists() and not force:
+        raise ParameterError(f"{out} holds a model: choose another folder, or overwrite it with --force")
     return out
 
 
@@ -104,8 +113,8 @@ def _read(graph: str, columns: Columns, exposure: str | None) -> Graph:
         return open_graph(graph, columns, needed=[exposure])
 
 
-def _fit(detector: Detector, graph: Graph, exposed: NodeSet | None) -> float:
-    """Fit what the machine has room for; how many seconds it took."""
+def fit_what_fits(detector: Detector, graph: Graph, **how: Any) -> float:
+    """Fit what the machine has room for, ``how`` as in ``Detector.fit``; how many seconds it took."""
     from degem.cli.progress import progress_bar
     from degem.detectors.cost import Estimable
 
@@ -113,7 +122,7 @@ def _fit(detector: Detector, graph: Graph, exposed: NodeSet | None) -> float:
         detector.estimate(graph).refuse_what_cannot_fit()
     start = time.perf_counter()
     with progress_bar() as on_progress:
-        detector.fit(graph, exposure=exposed, on_progress=on_progress)
+        detector.fit(graph, on_progress=on_progress, **how)
     return time.perf_counter() - start
 
 
@@ -150,7 +159,7 @@ def _tell_fit(detector: Detector, out: Path, graph: Graph, seconds: float, as_js
             }
         )
     else:
-        typer.echo(
+        tell(
             f"{detector.name} fitted on {num_training:,} nodes in {seconds:.1f} s, "
             f"calibrated on {num_held_out:,}: {out}"
         )

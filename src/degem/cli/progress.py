@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from degem.cli.messages import is_quiet
 from degem.training import OnProgress, Progress, silent
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def progress_bar(console: Console | None = None, *, delay: float = DELAY) -> Ite
     from rich.console import Console
 
     console = console or Console(stderr=True)
-    if not console.is_terminal:
+    if not console.is_terminal or is_quiet():
         yield silent
         return
     bar = _bar(console)

@@ -17,12 +17,15 @@ from degem.cli.common import (
     IdColumn,
     KeepColumns,
     LabelColumn,
+    Mkdir,
     ModelArgument,
     Threads,
+    check_folder,
     open_graph,
     prepare_machine,
     truth_column,
 )
+from degem.cli.messages import tell
 from degem.errors import ParameterError
 
 REPORT_BUDGET = 1024.0  # MiB of hop features: a page of a million nodes then stays within 4 GiB, on any machine
@@ -44,6 +47,7 @@ def report(
     model: ModelArgument,
     graph: GraphArgument,
     out: Annotated[Path, typer.Option(metavar="PAGE", help="The .html file to write.")] = Path("report.html"),
+    mkdir: Mkdir = False,
     alpha: Alpha = 0.05,
     ood: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that says which nodes are OOD.")] = None,
     time: Annotated[
@@ -69,6 +73,7 @@ def report(
 
     if out.suffix != ".html":
         raise ParameterError(f"{out}: a page is written to a .html file")
+    check_folder(out, mkdir)
     prepare_machine(threads, device)
     detector = Detector.load(model, device=device)
     if detector.get_params().get("memory_budget", REPORT_BUDGET) is None:
@@ -87,4 +92,4 @@ def report(
         projection=projection.value,
         title=f"Which nodes of {Path(graph).name} not to trust",
     )
-    typer.echo(f"{out}: open it in a browser")
+    tell(f"{out}: open it in a browser")

@@ -16,7 +16,9 @@ from degem.cli.common import (
     IdColumn,
     KeepColumns,
     LabelColumn,
+    Mkdir,
     Seed,
+    check_folder,
     exposed_nodes,
     method_named,
     open_graph,
@@ -47,6 +49,7 @@ def tune(
     seed: Seed = 0,
     protocol: Annotated[Protocol, typer.Option(help="strict: ID data only. oracle: test data.")] = Protocol.strict,
     data_dir: Annotated[Path | None, typer.Option(help="Raw datasets.", show_default="$DEGEM_DATA")] = None,
+    mkdir: Mkdir = False,
 ) -> None:
     """Search the paper's space of parameters; by default judged on in-distribution nodes alone.
 
@@ -61,6 +64,7 @@ def tune(
     from degem.shifts.base import Settings
     from degem.shifts.scenarios import kind_of, load_scenario, scenario_name, shifts_of
 
+    check_folder(out, mkdir)
     kind = method_named(method)
     if not Path(graph).exists() and graph.lower() in {*DATASETS, *ALIASES}:  # a file goes first, as in every command
         graph = scenario_name(graph)

@@ -42,7 +42,19 @@ def read_folder(
     keep_columns: Sequence[str],
 ) -> Graph:
     """The graph in a folder of tables; arguments as in :func:`degem.read_graph`."""
-    nodes, edges = _table_path(folder, "nodes"), _table_path(folder, "edges")
+    nodes, edges = table_path(folder, "nodes"), table_path(folder, "edges")
+    ids, arrays = read_nodes(nodes, id_column, label_column, feature_columns, keep_columns)
+    return Graph.from_arrays(edges=read_edges(edges, nodes, ids), **arrays)
+
+
+def read_nodes(
+    nodes: Path,
+    id_column: str | None,
+    label_column: str | None,
+    feature_columns: Sequence[str] | None,
+    keep_columns: Sequence[str],
+) -> tuple[pa.ChunkedArray, dict[str, Any]]:
+    """The ids of a node table, and all that ``Graph.from_arrays`` takes but the edges."""
     roles = _roles(nodes, id_column, label_column, feature_columns, keep_columns)
     texts = [roles.ids, *([roles.label] if roles.label else []), *roles.masks, *roles.kept]
     table = read_columns(nodes, texts=texts, numbers=list(roles.features))
@@ -51,20 +63,20 @@ def read_folder(
     ids = _ids(nodes, roles.ids, table[roles.ids])
     _check_distinct(nodes, roles.ids, ids)
     labels, classes = _labels(nodes, roles.label, table)
-    return Graph.from_arrays(
-        edges=_edges(edges, nodes, ids),
-        features=_features(nodes, roles.features, table) if roles.features else None,
-        labels=labels,
-        num_nodes=table.num_rows,
-        node_ids=ids.to_numpy(zero_copy_only=False),
-        feature_names=roles.features or None,
-        class_names=classes,
-        masks={name.removesuffix("_mask"): _mask(nodes, name, table[name]) for name in roles.masks},
-        columns={name: _natural(table[name]) for name in roles.kept},
-    )
+    return ids, {
+        "features": _features(nodes, roles.features, table) if roles.features else None,
+        "labels": labels,
+        "num_nodes": table.num_rows,
+        "node_ids": ids.to_numpy(zero_copy_only=False),
+        "feature_names": roles.features or None,
+        "class_names": classes,
+        "masks": {name.removesuffix("_mask"): _mask(nodes, name, table[name]) for name in roles.masks},
+        "columns": {name: _natural(table[name]) for name in roles.kept},
+    }
 
 
-def _table_path(folder: Path, name: str) -> Path:
+def table_path(folder: Path, name: str) -> Path:
+    """The table of that name in a folder."""
     found = [path for path in (folder / f"{name}.csv", folder / f"{name}.parquet") if path.is_file()]
     if not found:
         raise GraphError(f"{folder} holds no {name}.csv or {name}.parquet: a graph's folder has nodes and edges")
@@ -134,7 +146,7 @@ def _check_distinct(path: Path, name: str, ids: pa.ChunkedArray) -> None:
         )
 
 
-def _edges(path: Path, nodes: Path, ids: pa.ChunkedArray) -> NDArray[np.int64]:
+def read_edges(path: Path, nodes: Path, ids: pa.ChunkedArray) -> NDArray[np.int64]:
     """The two ends of each edge as row numbers of the node table."""
     names = column_names(path)
     if len(names) < 2:

@@ -1,0 +1,109 @@
+"""``degem update``: a model fitted again on its graph as it has grown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from degem.cli.common import (
+    Alpha,
+    AsJson,
+    Columns,
+    Device,
+    Exposure,
+    FeatureColumns,
+    GraphArgument,
+    IdColumn,
+    KeepColumns,
+    LabelColumn,
+    Mkdir,
+    ModelArgument,
+    ModelOut,
+    Threads,
+    check_folder,
+    exposed_nodes,
+    open_graph,
+    prepare_machine,
+    print_json,
+)
+from degem.cli.fit import fit_what_fits
+from degem.cli.messages import tell
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from degem import Detector, Graph
+
+
+def update(
+    model: ModelArgument,
+    graph: GraphArgument,
+    out: ModelOut = None,
+    mkdir: Mkdir = False,
+    alpha: Alpha = 0.05,
+    id_column: IdColumn = None,
+    label_column: LabelColumn = None,
+    feature_columns: FeatureColumns = None,
+    keep_columns: KeepColumns = None,
+    exposure: Exposure = None,
+    device: Device = None,
+    threads: Threads = None,
+    as_json: AsJson = False,
+) -> None:
+    """Fit MODEL again on GRAPH as it has grown, with the method and settings that it was fitted with.
+
+    In-distribution are the nodes labelled now. For a model fitted without labels they are all nodes but those that have
+    arrived since, have no label, and that it flags at --alpha: they are left out of the fit, and stay new.
+
+    Example: degem update model march/ --out model-march
+    """
+    from degem import Detector
+
+    check_folder(out, mkdir)
+    prepare_machine(threads, device)
+    old = Detector.load(model, device=device)
+    columns = Columns(id_column, label_column, feature_columns, keep_columns)
+    loaded = open_graph(graph, columns, features=old.feature_names_, needed=[exposure])
+    flagged = old.predict(loaded, alpha=alpha) == 1
+    new = type(old)(**old.get_params(deep=False))
+    learnt = loaded if old.classes_ else loaded.subgraph(_trusted(loaded, old, flagged))
+    fit_what_fits(
+        new,
+        learnt,
+        train_mask=None if old.classes_ else _all_of(learnt),
+        keep_calibration_nodes=old.calibration_.features is not None,
+        exposure=exposed_nodes(learnt, exposure),
+    )
+    now = new.predict(loaded, alpha=alpha)
+    new.save(out or model)
+    changes = {
+        "training_nodes": (old.num_training_nodes_, new.num_training_nodes_),
+        "calibration_nodes": (len(old.calibration_), len(new.calibration_)),
+        "flagged": (float(flagged.mean()), float(now.mean())),
+    }
+    if as_json:
+        pairs = {name: {"before": before, "after": after} for name, (before, after) in changes.items()}
+        print_json({"model": str(out or model), "method": new.name, **pairs})
+        return
+    (trained, trains), (held, holds), (share, shares) = changes.values()
+    tell(
+        f"{new.name} fitted again on {trains:,} nodes ({trained:,} before), calibrated on {holds:,} ({held:,}); "
+        f"{shares:.1%} of the graph's nodes flagged ({share:.1%}): {out or model}"
+    )
+
+
+def _trusted(graph: Graph, old: Detector, flagged: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The nodes to fit a model without labels on: not those that have arrived since, are flagged and have no label.
+
+    Those that it was fitted on stay, flagged or not: without the high scores among them the new calibration nodes would
+    score too low, and in-distribution nodes be flagged too often.
+    """
+    return ~flagged | graph.labelled | ~old.fit_nodes_.new_in(graph)
+
+
+def _all_of(graph: Graph) -> NDArray[np.bool_]:
+    """The training nodes of a graph whose labels, if it has any, do not say what is in-distribution."""
+    import numpy as np
+
+    held_out = graph.masks.get("val", np.zeros(graph.num_nodes, dtype=np.bool_))
+    return graph.masks.get("train", ~held_out)
