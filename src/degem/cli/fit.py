@@ -99,7 +99,7 @@ def _checked_target(out: Path | None, force: bool, mkdir: bool) -> Path:
         raise ParameterError("--out MODEL is missing: it says where the model goes (only --dry-run does without)")
     check_folder(out, mkdir)
     model_file.check_target(out)
-    if (out / model_file.ABOUT).exists() and not force:
+    if (out / model_file.DESCRIPTION).exists() and not force:
         raise ParameterError(f"{out} holds a model: choose another folder, or overwrite it with --force")
     return out
 

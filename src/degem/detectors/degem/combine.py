@@ -127,7 +127,7 @@ class Combination:
         low, high = torch.quantile(connected, torch.tensor(ONE_SIGMA).to(energies), dim=0)
         weights = weigh((high - low) / 2).to(energies)
         sums = log_tails(connected, tail) @ (weights * needs)
-        return cls(tail, weights, Tail.of(sums[:, None]).at(-math.log(share_isolated))[0])
+        return cls(tail, weights, Tail.of(sums[:, None]).at(-math.log(min(max(share_isolated, 1e-12), 1.0)))[0])
 
     def parts(self, energies: Tensor) -> Tensor:
         """What each term adds to the score of a node that has neighbours, of shape (n, terms)."""
