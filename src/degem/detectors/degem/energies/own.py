@@ -10,15 +10,17 @@ from torch import Tensor
 
 from degem.detectors.degem.energies.base import EnergyTerm, TrainingRows
 from degem.detectors.degem.hop_batch import HopBatch, Latent
-from degem.nn.mixture_energy import MixtureEnergy
-from degem.ops.density import fit_mixture
 
 MAX_COLUMNS, MOST = 64, 3.0
+BANK, NEIGHBOURS, FLOOR = 2048, 10, 1e-3
 NUM_KERNELS, MIN_BANDWIDTH = 512, 0.05
 
 
 class TableEnergy(EnergyTerm):
-    """A Gaussian of the encoded columns, its covariance shrunk (Ledoit & Wolf 2004).
+    r"""The nearest-neighbour estimate of minus the log-density of the encoded columns, :math:`d \log r_k`.
+
+    :math:`r_k` is the distance to the k-th nearest of some training nodes (Loftsgaarden & Quesenberry 1965): groups of
+    nodes may have any shape.
 
     Arguments:
         width: The number of projected feature columns; the first 64 are looked at.
@@ -26,22 +28,28 @@ class TableEnergy(EnergyTerm):
 
     name = "own"
     needs_neighbours = False
+    bank: Tensor
+    rank: Tensor
 
     def __init__(self, width: int) -> None:
         super().__init__()
         self.columns = min(width, MAX_COLUMNS)
-        self.density = MixtureEnergy(self.columns, 1)
+        self.register_buffer("bank", torch.zeros(BANK, self.columns))
+        self.register_buffer("rank", torch.tensor(NEIGHBOURS))
 
     @torch.no_grad()
     def fit(self, rows: TrainingRows) -> None:
-        """Fit the Gaussian on training nodes."""
+        """Keep some training nodes, each as often as another where there are few."""
         points = rows.train_latent.own_features[:, : self.columns]
-        self.density.set_base(fit_mixture(points.double().cpu().numpy()))
+        chosen = np.resize(rows.rng.permutation(len(points))[:BANK], BANK)
+        self.bank.copy_(points[torch.from_numpy(np.sort(chosen))])
+        self.rank.fill_(min(NEIGHBOURS, len(points)) * max(BANK // len(points), 1))  # each stands there so many times
 
     def forward(self, latent: Latent) -> Tensor:
         """The energy of each row."""
-        energy: Tensor = self.density(latent.own_features[:, : self.columns])
-        return energy
+        distances = torch.cdist(latent.own_features[:, : self.columns], self.bank)
+        nearest = distances.kthvalue(min(max(int(self.rank), 1), BANK), dim=1).values
+        return self.columns * torch.log(nearest + FLOOR)
 
     def weight(self, spread: float, homophily: float) -> float:
         """As much as it spreads, within bounds: it is a density of all that a node has, not of one trait."""
