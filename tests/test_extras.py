@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from degem import Detector, Graph
+from degem.cli.bench import figure
 from degem.data import readers
 from degem.errors import DegemError
 from degem.extras import needs_extra
@@ -44,16 +45,10 @@ def test_a_method_names_what_it_lacks(
         detector.fit(small_graph)
 
 
-def test_a_figure_a_search_and_a_reader_name_what_they_lack(tmp_path: Path, lacking: Callable[[str], None]) -> None:
-    from degem import plot
-    from degem.bench import tuning
-
+def test_a_figure_and_a_reader_name_what_they_lack(tmp_path: Path, lacking: Callable[[str], None]) -> None:
     lacking("matplotlib")
-    with pytest.raises(DegemError, match=r"needs the package matplotlib: pip install 'degem\[plot\]'$"):
-        plot.roc([0.0, 1.0], [False, True])
-    lacking("optuna")
-    with pytest.raises(DegemError, match=r"needs the package optuna: pip install 'degem\[bench\]'$"):
-        tuning.tune("degem", lambda detector: 0.0, tmp_path, num_trials=1, seed=0, protocol="strict", name="x", key="y")
+    with pytest.raises(DegemError, match=r"needs the package matplotlib: pip install 'degem\[bench\]'$"):
+        figure(tmp_path, tmp_path / "figures")
     lacking("ogb")
     with pytest.raises(DegemError, match=r"needs the package ogb: pip install 'degem\[bench\]'$"):
         readers._ogb_raw(tmp_path)

@@ -17,7 +17,7 @@ FLOORS = [
     {"shifts"},
     {"detectors"},
     {"explain"},
-    {"adapters", "groups", "compare", "plot"},
+    {"adapters", "groups", "compare"},
     {"bench"},
     {"report"},
     {"cli"},

@@ -1,4 +1,4 @@
-"""Packages that only some methods, figures or searches need: an extra installs them."""
+"""Packages that only some methods or figures need: an extra installs them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def needs_extra(extra: str, what: str) -> Iterator[None]:
         what: What needs it.
 
     Example:
-        >>> with needs_extra("bench", "tuning"):
+        >>> with needs_extra("bench", "GPN"):
         ...     import no_such_package
         Traceback (most recent call last):
             ...
-        degem.errors.DegemError: tuning needs the package no_such_package: pip install 'degem[bench]'
+        degem.errors.DegemError: GPN needs the package no_such_package: pip install 'degem[bench]'
     """
     try:
         yield

@@ -112,35 +112,3 @@ def test_a_dataset_with_a_note_says_what_it_needs_too(here: Path) -> None:
     assert "twitch-de: needs Twitch/DE/raw/DE.npz" in shown
     assert "twitch-de: 3,170 multi-hot" in shown
     assert "cora: needs Planetoid/cora/raw/ind.cora.x and 7 more beside it" in shown
-
-
-def test_tune_says_how_to_use_the_best_and_refuses_the_oracle_on_own_graphs(here: Path) -> None:
-    arguments = ["tune", "Cornell", "--method", "msp", "--trials", "1", "--out", str(here / "study")]
-    done = runner.invoke(app, arguments)
-    assert done.exit_code == 0, done.output
-    assert "--set learning_rate=" in done.output
-    assert "ORACLE" not in done.output
-    assert json.loads((here / "study" / "best.json").read_text())["on"] == "cornell"
-    assert "ORACLE" in runner.invoke(app, [*arguments, "--protocol", "oracle"]).output
-    refused = runner.invoke(app, ["tune", "my_graph/", "--protocol", "oracle", "--out", str(here / "study")])
-    assert "needs a benchmark dataset" in str(refused.exception)
-
-
-def test_an_exposure_method_is_tuned_on_ones_own_graph_with_the_column_that_marks_ood(here: Path) -> None:
-    folder = here / "grüße an alle"
-    folder.mkdir()
-    nodes = [
-        f"{node},{'' if node > 35 else 'ab'[node % 2]},{int(node > 35)},{node % 2},{node / 40}" for node in range(40)
-    ]
-    (folder / "nodes.csv").write_text("\n".join(["id,topic,odd,x,y", *nodes]) + "\n")
-    (folder / "edges.csv").write_text(
-        "\n".join(["source,target", *(f"{node},{node + 2}" for node in range(38))]) + "\n"
-    )
-    arguments = ["tune", str(folder), "--label-column", "topic", "--method", "oe", "--trials", "1"]
-    arguments += ["--out", str(here / "study")]
-    refused = runner.invoke(app, [*arguments, "--keep-columns", "odd"])
-    assert "oe needs nodes known to be OOD" in str(refused.exception)
-    assert "--exposure COLUMN" in str(refused.exception)
-    done = runner.invoke(app, [*arguments, "--exposure", "odd"])
-    assert done.exit_code == 0, done.output
-    assert "best of 1 trials" in done.output

@@ -86,7 +86,6 @@ def test_a_dataset_by_name(data_dir, tmp_path, monkeypatch):
         ("report", "model", "graph", "--out"),
         ("compare", "model", "graph", "graph", "--out"),
         ("demo", "--out"),
-        ("tune", "cora", "--out"),
         ("bench", "run", "main", "--out"),
         ("bench", "ceiling", "--out"),
         ("bench", "figure", "results", "--out"),

@@ -22,7 +22,6 @@ from degem.cli import (
     methods,
     report,
     score,
-    tune,
     update,
 )
 from degem.cli.messages import LOGGER, be_quiet, messages
@@ -50,7 +49,6 @@ app.command()(info.info)
 app.command()(methods.methods)
 app.command()(datasets.datasets)
 app.add_typer(bench.app, name="bench")
-app.command()(tune.tune)
 
 
 def _tell_version(asked: bool) -> None:

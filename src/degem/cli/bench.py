@@ -226,7 +226,7 @@ def figure(
     from degem.extras import needs_extra
 
     check_folder(out, mkdir)
-    with needs_extra("plot", "degem bench figure"):
+    with needs_extra("bench", "degem bench figure"):
         from degem.bench.figures import draw_all
 
     for path in draw_all(tables_in(results), out):
