@@ -205,7 +205,8 @@ def scenario(dataset: str, shift: str, edges: str, seed: int) -> Scenario:
         graph = rewired(graph, stored_edges(dataset, graph.num_nodes))
     settings, cut_class = Settings(seed=seed), describe(dataset).cut_class
     if shift != "label" or cut_class is None:
-        return manipulation(graph, split(graph, graph.labelled, seed), settings, dataset)
+        masks = split(graph, graph.labelled, seed)
+        return manipulation(graph, masks, settings, dataset, stored_entries=describe(dataset).stored_entries)
     inside, _, _ = label_parts(graph.labels, cut_class)
     return label_leave_out(graph, split(graph, inside, seed), cut_class, settings, dataset)
 

@@ -136,3 +136,10 @@ def test_cora_label_uses_the_public_split_of_id_classes(data_dir: Path) -> None:
     scenario = load_scenario("cora", "label", Settings(), data_dir)
     assert int(scenario.train_graph.masks["train"].sum()) == 60
     assert set(scenario.test_labels) == {4, 5, 6}
+
+
+def test_one_way_links_make_the_random_graph_sparser(data_dir: Path) -> None:
+    """Cornell is stored with 298 pairs; both ways of its 277 edges would be 554, and the mean degree 2.1."""
+    scenario = load_scenario("cornell", "manipulation", Settings(), data_dir)
+    drawn = [sets["structure"].graph.degrees.mean() for sets in (scenario.ood, scenario.exposure)]
+    assert np.mean(drawn) == pytest.approx(0.7 * 298 / 183, abs=0.2)

@@ -29,3 +29,9 @@ def test_only_the_edges_change(small_graph: Graph) -> None:
     assert (shifted.adjacency != small_graph.adjacency).nnz > 0
     expected = small_graph.num_edges * (1.5 / 3 + 0.5 * 2 / 3)
     assert abs(shifted.num_edges - expected) < 6 * np.sqrt(expected)
+
+
+def test_a_stored_count_sets_the_density(small_graph: Graph) -> None:
+    shifted = structure_shift(small_graph, np.random.default_rng(0), stored_entries=small_graph.num_edges)
+    expected = small_graph.num_edges / 2 * (1.5 / 3 + 0.5 * 2 / 3)
+    assert abs(shifted.num_edges - expected) < 6 * np.sqrt(expected)

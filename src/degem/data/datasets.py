@@ -35,6 +35,8 @@ class Dataset:
         downloads: Whether its loader still has somewhere to download from.
         public_split: Whether benchmarks use the split that comes with it.
         cut_class: The class t of the label shift: ID = labels > t, exposure = t, OOD = labels < t.
+        stored_entries: Ordered pairs that its loader hands out, where they are one-way links; else both ways of each
+            edge.
         note: What a reader of results should know.
     """
 
@@ -49,6 +51,7 @@ class Dataset:
     downloads: bool = True
     public_split: bool = False
     cut_class: int | None = None
+    stored_entries: int | None = field(default=None, kw_only=True)
     note: str = field(default="", kw_only=True)
 
 
@@ -126,18 +129,23 @@ DATASETS: dict[str, Dataset] = {
         downloads=False,
         note=_STRUCTURAL,
     ),
-    "chameleon": Dataset(*_wikipedia("chameleon"), 2277, 31371, 2325, 5, 0.23, cut_class=1),
-    "actor": Dataset(pyg("Actor", "Actor"), "Actor/raw", _geom_gcn("film"), *(7600, 26659, 932, 5, 0.22), cut_class=1),
-    "cornell": Dataset(*_webkb("cornell"), 183, 277, 1703, 5, 0.12, cut_class=1),
+    "chameleon": Dataset(*_wikipedia("chameleon"), 2277, 31371, 2325, 5, 0.23, cut_class=1, stored_entries=36101),
+    "actor": Dataset(
+        *(pyg("Actor", "Actor"), "Actor/raw", _geom_gcn("film")),
+        *(7600, 26659, 932, 5, 0.22),
+        cut_class=1,
+        stored_entries=30019,
+    ),
+    "cornell": Dataset(*_webkb("cornell"), 183, 277, 1703, 5, 0.12, cut_class=1, stored_entries=298),
     "citeseer": Dataset(*_planetoid("citeseer"), 3327, 4552, 3703, 6, 0.74, public_split=True, cut_class=2),
     "pubmed": Dataset(*_planetoid("pubmed"), 19717, 44324, 500, 3, 0.80, public_split=True, cut_class=0),
     "amazon-computers": Dataset(*_amazon("Computers"), 13752, 245861, 767, 10, 0.78, cut_class=4),
     "coauthor-cs": Dataset(
         *_archive("Coauthor", "CS", "ms_academic_cs.npz"), 18333, 81894, 6805, 15, 0.81, cut_class=4
     ),
-    "squirrel": Dataset(*_wikipedia("squirrel"), 5201, 198353, 2089, 5, 0.22, cut_class=1),
-    "texas": Dataset(*_webkb("texas"), 183, 279, 1703, 5, 0.06, cut_class=1),
-    "wisconsin": Dataset(*_webkb("wisconsin"), 251, 450, 1703, 5, 0.18, cut_class=1),
+    "squirrel": Dataset(*_wikipedia("squirrel"), 5201, 198353, 2089, 5, 0.22, cut_class=1, stored_entries=217073),
+    "texas": Dataset(*_webkb("texas"), 183, 279, 1703, 5, 0.06, cut_class=1, stored_entries=325),
+    "wisconsin": Dataset(*_webkb("wisconsin"), 251, 450, 1703, 5, 0.18, cut_class=1, stored_entries=515),
     "chameleon-filtered": Dataset(
         *_filtered("chameleon_filtered"), 890, 8854, 2325, 5, 0.24, downloads=False, cut_class=1
     ),

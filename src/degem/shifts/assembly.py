@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -14,7 +15,9 @@ from degem.shifts.label import label_parts
 from degem.shifts.structure import structure_shift
 
 
-def manipulation(graph: Graph, split: Masks, settings: Settings, dataset: str = "") -> Scenario:
+def manipulation(
+    graph: Graph, split: Masks, settings: Settings, dataset: str = "", *, stored_entries: int | None = None
+) -> Scenario:
     """Structure and feature shift: OOD graphs beside an ID graph.
 
     Arguments:
@@ -22,9 +25,10 @@ def manipulation(graph: Graph, split: Masks, settings: Settings, dataset: str = 
         split: Its masks ``train``, ``val`` and ``test``.
         settings: How the scenario is made.
         dataset: The name it goes by.
+        stored_entries: What the density of the structure shift counts, see :func:`structure_shift`.
     """
     shifts: dict[str, Callable[[Graph, np.random.Generator], Graph]] = {
-        "structure": structure_shift,
+        "structure": partial(structure_shift, stored_entries=stored_entries),
         "feature": feature_shift,
     }
 

@@ -109,11 +109,12 @@ def _check_kind(dataset: str, kind: str) -> None:
 def _manipulation(dataset: str, settings: Settings, load: Load) -> Scenario:
     if dataset.startswith(SYNTHETIC):
         homophily = float(dataset.removeprefix(SYNTHETIC))
-        graph = homophily_graph(load("cora"), homophily, generator(settings.seed, "homophily"))
+        graph, entries = homophily_graph(load("cora"), homophily, generator(settings.seed, "homophily")), None
     else:
-        graph = load(dataset)
+        graph, entries = load(dataset), describe(dataset).stored_entries
     graph = normalized(graph)
-    return manipulation(graph, split_of(dataset, graph, graph.labelled, settings.seed), settings, dataset)
+    split = split_of(dataset, graph, graph.labelled, settings.seed)
+    return manipulation(graph, split, settings, dataset, stored_entries=entries)
 
 
 def _label(dataset: str, settings: Settings, load: Load) -> Scenario:

@@ -11,18 +11,22 @@ from degem.graph import Graph
 WITHIN, BETWEEN = 1.5, 0.5  # times the density of the graph
 
 
-def structure_shift(graph: Graph, rng: np.random.Generator) -> Graph:
+def structure_shift(graph: Graph, rng: np.random.Generator, *, stored_entries: int | None = None) -> Graph:
     r"""The same features on the edges of a stochastic block model.
 
     C blocks of :math:`\lfloor n/C \rfloor` nodes (the last takes the rest), edge probability :math:`1.5\,d` within and
-    :math:`0.5\,d` between blocks, where :math:`d` is the density of the graph (Wu et al., *GNNSafe*, 2023).
+    :math:`0.5\,d` between blocks, where :math:`d = |E| / (n (n - 1))` is the density of the graph (Wu et al.,
+    *GNNSafe*, 2023). The authors' program counts in :math:`E` the pairs that the dataset's loader hands out: where links
+    are stored one way, the random graph is sparser than the symmetric one.
 
     Arguments:
         graph: The graph, with labels; not changed.
         rng: The source of randomness.
+        stored_entries: The number :math:`|E|` of ordered pairs; by default both ways of each edge.
     """
     num_nodes, num_classes = graph.num_nodes, graph.num_classes
-    density = graph.adjacency.nnz / (num_nodes * (num_nodes - 1))
+    entries = graph.adjacency.nnz if stored_entries is None else stored_entries
+    density = entries / (num_nodes * (num_nodes - 1))
     size = num_nodes // num_classes
     sizes = np.full(num_classes, size)
     sizes[-1] += num_nodes - size * num_classes
