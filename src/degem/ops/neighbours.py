@@ -18,6 +18,7 @@ def average(
     *,
     self_weight: float,
     weight: float = 1.0,
+    rows: NDArray[np.int64] | None = None,
     out: NDArray[np.float32] | None = None,
 ) -> NDArray[np.float32]:
     r"""One step :math:`v \mapsto \beta v + w\,D^{-1} A v`; isolated nodes get :math:`\beta v`.
@@ -29,6 +30,7 @@ def average(
         values: Node values :math:`v` of shape (n, columns), C-contiguous.
         self_weight: The weight :math:`\beta` of the node itself.
         weight: The weight :math:`w` of the neighbours.
+        rows: The nodes whose means are wanted; default: all.
         out: Where to write, if not into a new array.
 
     Example:
@@ -36,9 +38,10 @@ def average(
         >>> average(path, np.array([[1.0], [4.0], [5.0]], dtype=np.float32), self_weight=0.0).ravel()
         array([4., 3., 4.], dtype=float32)
     """
-    out = np.empty_like(values) if out is None else out
+    rows = np.arange(adjacency.shape[0]) if rows is None else rows
+    out = np.empty((len(rows), values.shape[1]), dtype=np.float32) if out is None else out
     with kernel_threads():  # floats of Python: those of NumPy take longer to hand over
-        _average(adjacency.indptr, adjacency.indices, float(self_weight), float(weight), values, out)
+        _average(adjacency.indptr, adjacency.indices, rows, float(self_weight), float(weight), values, out)
     return out
 
 
@@ -53,12 +56,13 @@ def root_degrees(adjacency: sp.csr_array) -> NDArray[np.float32]:
 
 
 @numba.njit(parallel=True, cache=True, fastmath=True, nogil=True)
-def _average(indptr: Any, indices: Any, self_weight: Any, weight: Any, x: Any, out: Any) -> None:
+def _average(indptr: Any, indices: Any, rows: Any, self_weight: Any, weight: Any, x: Any, out: Any) -> None:
     self_weight, weight = np.float32(self_weight), np.float32(weight)
-    for row in numba.prange(x.shape[0]):
+    for place in numba.prange(len(rows)):
+        row = rows[place]
         share = weight / np.float32(max(indptr[row + 1] - indptr[row], 1))
         for c in range(x.shape[1]):
-            out[row, c] = self_weight * x[row, c]
+            out[place, c] = self_weight * x[row, c]
         for entry in range(indptr[row], indptr[row + 1]):
             for c in range(x.shape[1]):
-                out[row, c] += share * x[indices[entry], c]
+                out[place, c] += share * x[indices[entry], c]

@@ -25,6 +25,7 @@ from degem.detectors.degem.hold_out import hold_out
 from degem.detectors.degem.hop_batch import HopBatch, Latent
 from degem.detectors.degem.hop_inputs import HopInputs
 from degem.detectors.degem.model import DeGEMModel
+from degem.detectors.degem.row_scorer import RowScorer, Smoothing, result_of
 from degem.detectors.restoring import restored
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph, as_graph
@@ -222,13 +223,22 @@ class DeGEM(Detector):
     @torch.no_grad()
     def _score(self, graph: Graph) -> ScoreResult:
         energies, classes = self._energies(graph)
-        isolated = torch.from_numpy(graph.degrees == 0).to(self.device)
-        combination = self._combination(graph, energies)
-        scores = combine(energies, isolated, self.model_.needs_neighbours, combination).cpu().numpy()
-        columns = combination.parts(energies).T.cpu().numpy()
-        terms = {term.name: column for term, column in zip(self.model_.energy_terms, columns, strict=True)}
         chances = None if classes is None else self._over_neighbours(classes, graph, *CLASS_SMOOTHING).cpu().numpy()
-        return ScoreResult(scores, chances, terms)
+        return result_of(self.model_, energies, graph.degrees == 0, chances, self._combination(graph, energies))
+
+    def row_scorer(self) -> RowScorer:
+        """What scores nodes from rows that the caller keeps up to date, as of a graph that changes."""
+        weight, num_steps = SCORE_SMOOTHING
+        class_weight, num_class_steps = CLASS_SMOOTHING
+        homophily = self.model_.homophily.item()
+        self.model_.eval()
+        return RowScorer(
+            self.model_,
+            self._encoded,
+            Smoothing(weight * homophily, num_steps),
+            Smoothing(class_weight * homophily, num_class_steps),
+            self.held_out_,
+        )
 
     def _energies(self, graph: Graph, on_progress: OnProgress = silent) -> tuple[Tensor, Tensor | None]:
         """The energies of every term, smoothed where a term is, and class probabilities if there are classes."""
