@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 import torch
 
-from degem.cli.common import Columns, open_graph, prepare_machine, print_json, write_table
+from degem.cli.common import print_json, write_table
+from degem.cli.options import Inputs, prepare_machine
 from degem.errors import DegemError, GraphError, ParameterError
 
 
@@ -67,13 +68,13 @@ def test_threads_and_device():
 
 def test_a_dataset_has_its_own_columns():
     with pytest.raises(ParameterError, match="a dataset has its own"):
-        open_graph("cora", Columns(label="topic"))
+        Inputs(label_column="topic").graph("cora")
 
 
 def test_a_dataset_by_name(data_dir, tmp_path, monkeypatch):
     monkeypatch.setenv("DEGEM_DATA", str(data_dir))
     monkeypatch.setenv("DEGEM_CACHE", str(tmp_path))
-    assert open_graph("Cora", Columns()).num_nodes == 2708
+    assert Inputs().graph("Cora").num_nodes == 2708
 
 
 @pytest.mark.parametrize(

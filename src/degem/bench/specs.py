@@ -198,11 +198,11 @@ def _variants(raw: Mapping[str, Any]) -> Iterator[Variant]:
     """The rows of a table; those of detectors that learn nothing stand in every one, so that artefacts are seen."""
     methods = [name for method in raw.get("methods", ()) for name in (Detector.registry if method == "*" else [method])]
     for method in dict.fromkeys(methods):
-        _check_method(method)
+        Detector.registry.check(method)
         yield Variant(method, method)
     for entry in raw.get("variants", ()):
         _check_keys("a variant", entry, VARIANT, needed={"name", "method"})
-        _check_method(entry["method"])
+        Detector.registry.check(entry["method"])
         yield Variant(entry["name"], entry["method"], entry.get("set", {}))
     yield from (Variant(method, method) for method in TRIVIAL if method not in methods)
 
@@ -219,11 +219,6 @@ def _check_keys(owner: str, raw: Mapping[str, Any], known: Keys, needed: set[str
             TypeAdapter(kind).validate_python(value, strict=True)
         except ValidationError:
             raise DegemError(f"{key} = {value!r}: it may be {allowed}") from None
-
-
-def _check_method(name: str) -> None:
-    if name not in Detector.registry:
-        raise ParameterError(f"there is no method {name!r}: choose from {', '.join(sorted(Detector.registry))}")
 
 
 def _datasets(names: Iterable[str]) -> tuple[str, ...]:
@@ -275,7 +270,7 @@ def narrowed(
     if methods is not None:
         for name in methods:
             if all(name != variant.name for variant in variants):
-                _check_method(name)
+                Detector.registry.check(name)
         kept = tuple(variant for variant in variants if variant.name in methods or variant.method in methods)
         named = {variant.name for variant in kept} | {variant.method for variant in kept}
         variants = kept + tuple(Variant(name, name) for name in methods if name not in named)

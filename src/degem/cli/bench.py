@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from degem.cli.common import Mkdir, check_folder
+from degem.cli.common import check_folder
 from degem.cli.messages import LOGGER, tell
+from degem.cli.options import DataDir, Mkdir, listed
 from degem.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def run_command(
     protocol: Annotated[
         Protocol | None, typer.Option(help="How detectors are fitted and judged.", show_default="the table's own")
     ] = None,
-    data_dir: Annotated[Path | None, typer.Option(help="Raw datasets.", show_default="$DEGEM_DATA")] = None,
+    data_dir: DataDir = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes.", show_default="one a core")] = None,
     mkdir: Mkdir = False,
 ) -> None:
@@ -80,7 +81,7 @@ def run_command(
     from degem.detectors.registry import METHODS
 
     check_folder(out, mkdir)
-    named = set(_listed(methods) or METHODS)
+    named = set(listed(methods) or METHODS)
     fork_server(shares(workers)[1], named if named <= METHODS.keys() else METHODS)  # loads its libraries while we do
     from degem.bench import runner, specs
     from degem.bench.store import made_folder
@@ -91,9 +92,9 @@ def run_command(
     chosen = [
         specs.narrowed(
             specs.read_spec(name),
-            methods=_listed(methods),
-            datasets=_listed(datasets),
-            shifts=_listed(shifts),
+            methods=listed(methods),
+            datasets=listed(datasets),
+            shifts=listed(shifts),
             seeds=specs.parse_seeds(seeds) if seeds is not None else None,
         )
         for name in names
@@ -121,7 +122,7 @@ def ceiling(
     out: Annotated[Path, typer.Option(help="Folder of the results; what is there already is not run again.")],
     datasets: Annotated[str | None, typer.Option(help="Only these datasets.")] = None,
     seeds: Annotated[str, typer.Option(help="5 means seeds 0 to 4; 11,12 means those two.")] = "5",
-    data_dir: Annotated[Path | None, typer.Option(help="Raw datasets.", show_default="$DEGEM_DATA")] = None,
+    data_dir: DataDir = None,
     mkdir: Mkdir = False,
 ) -> None:
     """Add the upper mark of arrival: boosted trees trained with OOD examples of the same kind. No detector.
@@ -137,7 +138,7 @@ def ceiling(
     from degem.shifts.scenarios import kind_of
 
     check_folder(out, mkdir)
-    spec = specs.narrowed(specs.read_spec("arrival"), datasets=_listed(datasets))
+    spec = specs.narrowed(specs.read_spec("arrival"), datasets=listed(datasets))
     store = Store(out)
     store.prepare()
     done = {(row.dataset, row.shift, row.seed) for row in store.rows() if row.method == CEILING.method}
@@ -256,7 +257,3 @@ def docs(
     write_text(out, results_page(found, pictures))
     write_text(out.parent / "arrival.md", arrival_page(found))
     typer.echo(f"{out}, {out.parent / 'arrival.md'}")
-
-
-def _listed(text: str | None) -> list[str] | None:
-    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]

@@ -7,29 +7,13 @@ from typing import Annotated
 
 import typer
 
-from degem.cli.common import (
-    AsJson,
-    Columns,
-    Device,
-    FeatureColumns,
-    GraphArgument,
-    IdColumn,
-    KeepColumns,
-    LabelColumn,
-    Mkdir,
-    ModelArgument,
-    ModelOut,
-    Threads,
-    check_folder,
-    ids_in,
-    open_graph,
-    prepare_machine,
-    print_json,
-)
+from degem.cli.common import check_folder, ids_in, print_json
 from degem.cli.messages import tell
+from degem.cli.options import AsJson, GraphArgument, Inputs, Mkdir, ModelArgument, ModelOut, takes_inputs
 from degem.errors import ParameterError
 
 
+@takes_inputs
 def calibrate(
     model: ModelArgument,
     graph: GraphArgument,
@@ -43,12 +27,8 @@ def calibrate(
     ] = None,
     out: ModelOut = None,
     mkdir: Mkdir = False,
-    id_column: IdColumn = None,
-    label_column: LabelColumn = None,
-    feature_columns: FeatureColumns = None,
-    keep_columns: KeepColumns = None,
-    device: Device = None,
-    threads: Threads = None,
+    *,
+    inputs: Inputs,
     as_json: AsJson = False,
 ) -> None:
     """Renew the calibration nodes of MODEL from nodes of GRAPH confirmed as in-distribution; nothing is fitted.
@@ -57,13 +37,9 @@ def calibrate(
 
     Example: degem calibrate model march/ --nodes confirmed.txt
     """
-    from degem import Detector
-
     check_folder(out, mkdir)
-    prepare_machine(threads, device)
-    detector = Detector.load(model, device=device)
-    columns = Columns(id_column, label_column, feature_columns, keep_columns)
-    loaded = open_graph(graph, columns, features=detector.feature_names_)
+    detector = inputs.detector(model)
+    loaded = inputs.graph(graph, features=detector.feature_names_)
     if nodes is not None:
         wanted = ids_in(nodes)
     else:

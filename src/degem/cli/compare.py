@@ -7,24 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from degem.cli.common import (
-    Alpha,
-    AsJson,
-    Columns,
-    Device,
-    FeatureColumns,
-    IdColumn,
-    KeepColumns,
-    LabelColumn,
-    Mkdir,
-    ModelArgument,
-    Seed,
-    Threads,
-    check_folder,
-    open_graph,
-    prepare_machine,
-    print_json,
-)
+from degem.cli.common import check_page, print_json, print_table
+from degem.cli.options import Alpha, AsJson, Inputs, Mkdir, ModelArgument, Seed, takes_inputs
 from degem.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -33,6 +17,7 @@ if TYPE_CHECKING:
 DRIFTED = 3
 
 
+@takes_inputs
 def compare(
     model: ModelArgument,
     reference: Annotated[str, typer.Argument(metavar="REFERENCE", help="The graph of the window to compare with.")],
@@ -45,13 +30,9 @@ def compare(
         typer.Option(metavar="LEVEL", min=0, max=1, help=f"Exit with {DRIFTED} where the p-value is at most LEVEL."),
     ] = None,
     permutations: Annotated[int, typer.Option(min=1, help="Random divisions a test draws.")] = 999,
-    id_column: IdColumn = None,
-    label_column: LabelColumn = None,
-    feature_columns: FeatureColumns = None,
-    keep_columns: KeepColumns = None,
+    *,
+    inputs: Inputs,
     seed: Seed = 0,
-    device: Device = None,
-    threads: Threads = None,
     as_json: AsJson = False,
 ) -> None:
     """Score two graphs with one model and test whether CURRENT has drifted from REFERENCE.
@@ -60,21 +41,16 @@ def compare(
 
     Example: degem compare model last_week/ this_week/ --fail-on-drift 0.01
     """
-    from degem import Detector
     from degem.compare import compare as compare_windows
 
-    if out is not None and out.suffix != ".html":
-        raise ParameterError(f"{out}: a page is written to a .html file")
-    check_folder(out, mkdir)
+    check_page(out, mkdir)
     if fail_on_drift is not None and 2 / (permutations + 1) > fail_on_drift:
         raise ParameterError(
             f"{permutations} permutations cannot show a p-value of {fail_on_drift:g}: "
             f"ask for at least {round(2 / max(fail_on_drift, 1e-9))}"
         )
-    prepare_machine(threads, device)
-    detector = Detector.load(model, device=device)
-    columns = Columns(id_column, label_column, feature_columns, keep_columns)
-    windows = [open_graph(name, columns, features=detector.feature_names_) for name in (reference, current)]
+    detector = inputs.detector(model)
+    windows = [inputs.graph(name, features=detector.feature_names_) for name in (reference, current)]
     found = compare_windows(detector, *windows, alpha=alpha, num_permutations=permutations, seed=seed)
     level = 0.01 if fail_on_drift is None else fail_on_drift
     if out is not None:
@@ -90,18 +66,15 @@ def compare(
 
 
 def _print(found: Comparison, level: float) -> None:
-    from rich.box import SIMPLE
-    from rich.console import Console
-    from rich.table import Table
+    def shown(name: str, value: float) -> str:
+        return f"{value:.1%}" if name == "share flagged" else f"{value:.4g}"
 
-    table = Table("", "reference", "current", "p-value", box=SIMPLE)
-    for test in found.tests:
-        values = [
-            f"{value:.1%}" if test.name == "share flagged" else f"{value:.4g}"
-            for value in (test.reference, test.current)
-        ]
-        table.add_row(test.name, *values, f"{test.p_value:.3g}")
-    console = Console()
-    console.print(table)
+    print_table(
+        ("", "reference", "current", "p-value"),
+        [
+            (test.name, shown(test.name, test.reference), shown(test.name, test.current), f"{test.p_value:.3g}")
+            for test in found.tests
+        ],
+    )
     answer = "The graph has drifted" if found.drifted(level) else "No sign of drift"
-    console.print(f"{answer}: p = {found.p_value:.3g} for both tests together, at a level of {level:g}.")
+    typer.echo(f"{answer}: p = {found.p_value:.3g} for both tests together, at a level of {level:g}.")

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from degem.cli.common import AsJson, print_json
+from degem.cli.common import print_json, print_table
+from degem.cli.options import AsJson, DataDir
 
 
 def datasets(
-    data_dir: Annotated[Path | None, typer.Option(help="Raw datasets.", show_default="$DEGEM_DATA")] = None,
+    data_dir: DataDir = None,
     as_json: AsJson = False,
 ) -> None:
     """List the datasets, their statistics, and whether they are on this machine.
@@ -41,32 +41,23 @@ def datasets(
     if as_json:
         print_json(rows)
         return
-    from rich.box import SIMPLE
-    from rich.console import Console
-    from rich.table import Column, Table
-
-    table = Table(
-        Column("dataset", no_wrap=True),
+    counts = ("nodes", "edges", "features", "classes")
+    print_table(
+        ("dataset", *counts, "homophily", "here"),
+        [
+            (
+                row["name"],
+                *(f"{row[count]:,}" for count in counts),
+                "–" if math.isnan(row["homophily"]) else f"{row['homophily']:.2f}",
+                "yes" if row["here"] else "no",
+            )
+            for row in rows
+        ],
         title=f"datasets in {data_root(data_dir)}",
-        title_justify="left",
-        box=SIMPLE,
-        show_edge=False,
-        padding=0,  # every column fits a terminal of 80
     )
-    for column in ("nodes", "edges", "features", "classes", "homophily"):
-        table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("here")
     for row in rows:
-        counts = [f"{row[column]:,}" for column in ("nodes", "edges", "features", "classes")]
-        here = "yes" if row["here"] else "no"
-        homophily = "–" if math.isnan(row["homophily"]) else f"{row['homophily']:.2f}"
-        table.add_row(str(row["name"]), *counts, homophily, here)
-    console = Console()
-    console.print(table)
-    for row in rows:
-        lines = [row["note"], _needs(row["needs"])]
-        for line in filter(None, lines):
-            console.print(f"{row['name']}: {line}", style="dim", highlight=False, soft_wrap=True)
+        for line in filter(None, (row["note"], _needs(row["needs"]))):
+            typer.echo(f"{row['name']}: {line}")
 
 
 def _needs(files: list[str]) -> str:

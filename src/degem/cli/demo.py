@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from degem.cli.common import AsJson, Mkdir, Seed, check_folder, prepare_machine, print_json, write_table
+from degem.cli.common import check_folder, print_json, print_table, write_table
 from degem.cli.evaluate import judged, measured
+from degem.cli.options import AsJson, Mkdir, Seed, prepare_machine
 
 ALPHA = 0.05
 
@@ -91,10 +92,6 @@ def _write(folder: Path, before: Graph, after: Graph, detector: Detector, table:
 
 
 def _print(rows: list[dict[str, Any]], out: Path) -> None:
-    from rich.box import SIMPLE
-    from rich.console import Console
-    from rich.table import Table
-
     columns = {
         "auroc": "AUROC",
         "aupr_ood_positive": "AUPR",
@@ -104,15 +101,6 @@ def _print(rows: list[dict[str, Any]], out: Path) -> None:
         "flagged_id": f"false alarms (α = {100 * ALPHA:g})",
     }
     title = "New nodes, in percent; OOD is the class to find. Lower is better for FPR95."
-    table = Table(title=title, title_justify="left", box=SIMPLE)
-    for heading in ("graph", "method"):
-        table.add_column(heading, no_wrap=True)
-    for heading in columns.values():
-        table.add_column(heading, justify="right")
-    for before, row in zip([None, *rows], rows, strict=False):
-        if before is not None and before["graph"] != row["graph"]:
-            table.add_section()
-        table.add_row(row["graph"], row["method"], *(f"{100 * row[column]:.1f}" for column in columns))
-    console = Console()
-    console.print(table)
-    console.print(f"Look at {out}/digits/report.html; graphs, models and scores are beside it.", soft_wrap=True)
+    lines = [(row["graph"], row["method"], *(f"{100 * row[column]:.1f}" for column in columns)) for row in rows]
+    print_table(("graph", "method", *columns.values()), lines, title=title, texts=2)
+    typer.echo(f"Look at {out}/digits/report.html; graphs, models and scores are beside it.")

@@ -6,24 +6,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from degem.cli.common import (
+from degem.cli.common import print_json, print_table, truth_column
+from degem.cli.options import (
     Alpha,
     AsJson,
     ByDegree,
-    Columns,
-    Device,
     FalseDiscoveryRate,
-    FeatureColumns,
     GraphArgument,
-    IdColumn,
-    KeepColumns,
-    LabelColumn,
+    Inputs,
     ModelArgument,
-    Threads,
-    open_graph,
-    prepare_machine,
-    print_json,
-    truth_column,
+    takes_inputs,
 )
 
 if TYPE_CHECKING:
@@ -45,6 +37,7 @@ NAMES = {
 }
 
 
+@takes_inputs
 def evaluate(
     model: ModelArgument,
     graph: GraphArgument,
@@ -52,12 +45,8 @@ def evaluate(
     alpha: Alpha = 0.05,
     fdr: FalseDiscoveryRate = None,
     by_degree: ByDegree = False,
-    id_column: IdColumn = None,
-    label_column: LabelColumn = None,
-    feature_columns: FeatureColumns = None,
-    keep_columns: KeepColumns = None,
-    device: Device = None,
-    threads: Threads = None,
+    *,
+    inputs: Inputs,
     as_json: AsJson = False,
 ) -> None:
     """Score GRAPH and compare with the truth in one of its columns.
@@ -66,12 +55,8 @@ def evaluate(
 
     Example: degem evaluate model my_graph/ --ood is_ood
     """
-    from degem import Detector
-
-    prepare_machine(threads, device)
-    detector = Detector.load(model, device=device)
-    columns = Columns(id_column, label_column, feature_columns, keep_columns)
-    loaded = open_graph(graph, columns, features=detector.feature_names_, needed=[ood])
+    detector = inputs.detector(model)
+    loaded = inputs.graph(graph, features=detector.feature_names_, needed=[ood])
     is_ood = truth_column(loaded, ood)
     table = detector.score_table(loaded, alpha=alpha, fdr=fdr, by_degree=by_degree)
     is_id = judged(loaded, is_ood)
@@ -79,7 +64,8 @@ def evaluate(
     if as_json:
         print_json({"id_nodes": is_id.sum(), "ood_nodes": is_ood.sum(), **figures})
     else:
-        _print(figures, f"{is_id.sum():,} ID and {is_ood.sum():,} OOD nodes")
+        title = f"{is_id.sum():,} ID and {is_ood.sum():,} OOD nodes"
+        print_table(("", "%"), [(NAMES[name], f"{100 * value:.1f}") for name, value in figures.items()], title=title)
 
 
 def judged(graph: Graph, is_ood: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -112,13 +98,3 @@ def measured(
         "flagged_ood": float(flags[is_ood].mean()),
         "id_accuracy": float(correct.mean()) if labelled.any() and table["predicted_class"].notna().all() else np.nan,
     }
-
-
-def _print(figures: dict[str, float], title: str) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table("", "%", title=title, title_justify="left")
-    for name, value in figures.items():
-        table.add_row(NAMES[name], f"{100 * value:.1f}")
-    Console().print(table)

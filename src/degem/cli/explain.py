@@ -6,53 +6,33 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from degem.cli.common import (
-    AsJson,
-    Columns,
-    Device,
-    FeatureColumns,
-    GraphArgument,
-    IdColumn,
-    KeepColumns,
-    LabelColumn,
-    ModelArgument,
-    Threads,
-    open_graph,
-    prepare_machine,
-    print_json,
-)
-from degem.cli.report import Reference
+from degem.cli.common import print_json
+from degem.cli.options import AsJson, GraphArgument, Inputs, ModelArgument, Reference, takes_inputs
 
 if TYPE_CHECKING:
     from degem.explain import Explanation
 
 
+@takes_inputs
 def explain(
     model: ModelArgument,
     graph: GraphArgument,
     nodes: Annotated[list[str], typer.Argument(metavar="NODE…", help="The ids of the nodes to explain.")],
     reference: Reference = None,
-    id_column: IdColumn = None,
-    label_column: LabelColumn = None,
-    feature_columns: FeatureColumns = None,
-    keep_columns: KeepColumns = None,
-    device: Device = None,
-    threads: Threads = None,
+    *,
+    inputs: Inputs,
     as_json: AsJson = False,
 ) -> None:
     """Say why NODEs of GRAPH got their scores: parts by hop and feature, nearest training nodes, neighbours.
 
     Example: degem explain model my_graph/ paper-17 paper-23
     """
-    from degem import Detector
     from degem.calibration.judged import rows_named
     from degem.explain import explain as explained
 
-    prepare_machine(threads, device)
-    detector = Detector.load(model, device=device)
-    columns = Columns(id_column, label_column, feature_columns, keep_columns)
-    loaded = open_graph(graph, columns, features=detector.feature_names_)
-    trained_on = None if reference is None else open_graph(reference, columns, features=detector.feature_names_)
+    detector = inputs.detector(model)
+    loaded = inputs.graph(graph, features=detector.feature_names_)
+    trained_on = None if reference is None else inputs.graph(reference, features=detector.feature_names_)
     found = explained(detector, loaded, rows_named(loaded, nodes), reference=trained_on)
     if as_json:
         print_json([explanation.to_dict() for explanation in found])

@@ -9,64 +9,41 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from degem.cli.common import (
-    AsJson,
-    Columns,
-    Device,
-    Exposure,
-    FeatureColumns,
-    GraphArgument,
-    IdColumn,
-    KeepColumns,
-    LabelColumn,
-    Mkdir,
-    Seed,
-    Settings,
-    Threads,
-    check_folder,
-    exposed_nodes,
-    method_named,
-    open_graph,
-    parsed_settings,
-    prepare_machine,
-    print_json,
-)
+from degem.cli.common import check_folder, exposed_nodes, print_json
 from degem.cli.messages import tell
+from degem.cli.options import AsJson, Exposure, GraphArgument, Inputs, Mkdir, Seed, prepare_machine, takes_inputs
 from degem.errors import ParameterError
 
 if TYPE_CHECKING:
     from degem import Detector, Graph
 
-Out = Annotated[
-    Path | None, typer.Option(metavar="MODEL", help="Folder to write the model to; only --dry-run does without.")
-]
-MemoryBudget = Annotated[
-    float | None,
-    typer.Option(
-        min=1, metavar="MIB", help="Memory for hop features.", show_default="a quarter of what is free; then disk"
-    ),
-]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite a model.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Tell the memory, disk and time a fit takes, and stop.")]
 
-
+@takes_inputs
 def fit(
     graph: GraphArgument,
-    out: Out = None,
-    force: Force = False,
+    out: Annotated[
+        Path | None, typer.Option(metavar="MODEL", help="Folder to write the model to; only --dry-run does without.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite a model.")] = False,
     mkdir: Mkdir = False,
     method: Annotated[str, typer.Option(help="The detector's name: see degem methods.")] = "degem",
-    settings: Settings = None,
-    id_column: IdColumn = None,
-    label_column: LabelColumn = None,
-    feature_columns: FeatureColumns = None,
-    keep_columns: KeepColumns = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the method; may be given many times."),
+    ] = None,
+    *,
+    inputs: Inputs,
     exposure: Exposure = None,
-    memory_budget: MemoryBudget = None,
-    dry_run: DryRun = False,
+    memory_budget: Annotated[
+        float | None,
+        typer.Option(
+            min=1, metavar="MIB", help="Memory for hop features.", show_default="a quarter of what is free; then disk"
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Tell the memory, disk and time a fit takes, and stop.")
+    ] = False,
     seed: Seed = 0,
-    device: Device = None,
-    threads: Threads = None,
     as_json: AsJson = False,
 ) -> None:
     """Learn what the in-distribution nodes of GRAPH look like, and save the model.
@@ -76,20 +53,35 @@ def fit(
 
     Example: degem fit my_graph/ --label-column topic --out model --set num_hops=3
     """
-    kind = method_named(method)
-    detector = kind(seed=seed, device=device or "cpu").set_params(**parsed_settings(kind, settings))
+    from degem import Detector
+
+    Detector.registry.check(method)
+    kind = Detector.registry[method]
+    detector = kind(seed=seed, device=inputs.device or "cpu").set_params(**_parsed_settings(kind, settings or []))
     if memory_budget is not None:
         detector.set_params(memory_budget=memory_budget)
-    prepare_machine(threads, detector.device)
-    columns = Columns(id_column, label_column, feature_columns, keep_columns)
+    prepare_machine(inputs.threads, detector.device)
     if dry_run:
-        _tell_cost(detector, _read(graph, columns, exposure), as_json)
+        _tell_cost(detector, _read(graph, inputs, exposure), as_json)
         return
     out = _checked_target(out, force, mkdir)
-    loaded = _read(graph, columns, exposure)
+    loaded = _read(graph, inputs, exposure)
     seconds = fit_what_fits(detector, loaded, exposure=exposed_nodes(loaded, exposure))
     detector.save(out)
     _tell_fit(detector, out, loaded, seconds, as_json)
+
+
+def _parsed_settings(kind: type[Detector], settings: list[str]) -> dict[str, Any]:
+    """The parameters that ``--set name=value`` stand for, checked against their type and range."""
+    from degem import parameters
+
+    found = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals:
+            raise ParameterError(f"--set {setting}: write it as name=value")
+        found[name.replace(".", "__")] = parameters.parse(kind, name, text)
+    return found
 
 
 def _checked_target(out: Path | None, force: bool, mkdir: bool) -> Path:
@@ -104,13 +96,13 @@ def _checked_target(out: Path | None, force: bool, mkdir: bool) -> Path:
     return out
 
 
-def _read(graph: str, columns: Columns, exposure: str | None) -> Graph:
+def _read(graph: str, inputs: Inputs, exposure: str | None) -> Graph:
     from degem.cli.progress import progress_bar
     from degem.training import Progress
 
     with progress_bar() as on_progress:
         on_progress(Progress("read", 0, 1))
-        return open_graph(graph, columns, needed=[exposure])
+        return inputs.graph(graph, needed=[exposure])
 
 
 def fit_what_fits(detector: Detector, graph: Graph, **how: Any) -> float:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from degem.cli.common import AsJson, ModelArgument, print_json
+from degem.cli.common import print_json, print_table
+from degem.cli.options import AsJson, ModelArgument
 
 
 def info(model: ModelArgument, as_json: AsJson = False) -> None:
@@ -29,17 +30,7 @@ def info(model: ModelArgument, as_json: AsJson = False) -> None:
     if as_json:
         print_json(document)
     else:
-        _print(document)
-
-
-def _print(document: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table("", "", show_header=False, box=None)
-    for name, value in _flat(document):
-        table.add_row(name, value)
-    Console().print(table)
+        print_table(("", ""), _flat(document), texts=2)
 
 
 def _flat(document: dict[str, Any], indent: str = "") -> list[tuple[str, str]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from degem.cli.common import AsJson, print_json
+from degem.cli.common import print_json, print_table
+from degem.cli.options import AsJson
 
 
 def methods(as_json: AsJson = False) -> None:
@@ -19,11 +20,8 @@ def methods(as_json: AsJson = False) -> None:
     if as_json:
         print_json(rows)
         return
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table("method", "paper", "needs labels", "needs OOD nodes")
-    for row in rows:
-        answers = ["yes" if row[fact] else "no" for fact in facts[1:]]
-        table.add_row(str(row["name"]), str(row["paper"]), *answers)
-    Console().print(table)
+    print_table(
+        ("method", "paper", "needs labels", "needs OOD nodes"),
+        [(row["name"], row["paper"], *("yes" if row[fact] else "no" for fact in facts[1:])) for row in rows],
+        texts=4,
+    )

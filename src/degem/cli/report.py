@@ -8,32 +8,11 @@ from typing import Annotated
 
 import typer
 
-from degem.cli.common import (
-    Alpha,
-    Columns,
-    Device,
-    FeatureColumns,
-    GraphArgument,
-    IdColumn,
-    KeepColumns,
-    LabelColumn,
-    Mkdir,
-    ModelArgument,
-    Threads,
-    check_folder,
-    open_graph,
-    prepare_machine,
-    truth_column,
-)
+from degem.cli.common import check_page, truth_column
 from degem.cli.messages import tell
-from degem.errors import ParameterError
+from degem.cli.options import Alpha, GraphArgument, Inputs, Mkdir, ModelArgument, Reference, takes_inputs
 
 REPORT_BUDGET = 1024.0  # MiB of hop features: a page of a million nodes then stays within 4 GiB, on any machine
-
-Reference = Annotated[
-    str | None,
-    typer.Option(metavar="GRAPH", help="The graph the model was fitted on: names the nearest training nodes."),
-]
 
 
 class Projection(StrEnum):
@@ -43,6 +22,7 @@ class Projection(StrEnum):
     UMAP = "umap"
 
 
+@takes_inputs
 def report(
     model: ModelArgument,
     graph: GraphArgument,
@@ -55,12 +35,8 @@ def report(
     ] = None,
     reference: Reference = None,
     projection: Annotated[Projection, typer.Option("--map", help="The map of the latents.")] = Projection.PCA,
-    id_column: IdColumn = None,
-    label_column: LabelColumn = None,
-    feature_columns: FeatureColumns = None,
-    keep_columns: KeepColumns = None,
-    device: Device = None,
-    threads: Threads = None,
+    *,
+    inputs: Inputs,
 ) -> None:
     """Score GRAPH and write one HTML page: which nodes are flagged, how sure that is, and why.
 
@@ -68,19 +44,14 @@ def report(
 
     Example: degem report model my_graph/ --out report.html --ood is_ood
     """
-    from degem import Detector
     from degem.report import write_report
 
-    if out.suffix != ".html":
-        raise ParameterError(f"{out}: a page is written to a .html file")
-    check_folder(out, mkdir)
-    prepare_machine(threads, device)
-    detector = Detector.load(model, device=device)
+    check_page(out, mkdir)
+    detector = inputs.detector(model)
     if detector.get_params().get("memory_budget", REPORT_BUDGET) is None:
         detector.set_params(memory_budget=REPORT_BUDGET)
-    columns = Columns(id_column, label_column, feature_columns, keep_columns)
-    loaded = open_graph(graph, columns, features=detector.feature_names_, needed=[ood, time])
-    trained_on = None if reference is None else open_graph(reference, columns, features=detector.feature_names_)
+    loaded = inputs.graph(graph, features=detector.feature_names_, needed=[ood, time])
+    trained_on = None if reference is None else inputs.graph(reference, features=detector.feature_names_)
     write_report(
         detector,
         loaded,

@@ -7,45 +7,30 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from degem.cli.common import (
-    STDOUT,
+from degem.cli.common import STDOUT, check_folder, check_table_path, ids_in, print_json, write_table
+from degem.cli.messages import LOGGER, tell
+from degem.cli.options import (
     Alpha,
     AsJson,
     ByDegree,
-    Columns,
-    Device,
-    Exchange,
     Exchangeable,
     FalseDiscoveryRate,
-    FeatureColumns,
     GraphArgument,
-    IdColumn,
-    KeepColumns,
-    LabelColumn,
+    Inputs,
     Mkdir,
     ModelArgument,
-    NewSince,
-    NodesFile,
-    Onto,
-    Threads,
-    check_folder,
-    check_table_path,
-    judged_ids,
-    open_graph,
-    open_onto,
-    prepare_machine,
-    print_json,
-    write_table,
+    takes_inputs,
 )
-from degem.cli.messages import LOGGER, tell
 from degem.errors import ParameterError
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from degem import Detector, Graph
     from degem.calibration import OnlineFDR
 
 
+@takes_inputs
 def score(
     model: ModelArgument,
     graph: GraphArgument,
@@ -53,21 +38,32 @@ def score(
     mkdir: Mkdir = False,
     alpha: Alpha = 0.05,
     fdr: FalseDiscoveryRate = None,
-    new_since: NewSince = None,
-    nodes: NodesFile = None,
-    onto: Onto = None,
+    new_since: Annotated[
+        str | None,
+        typer.Option(
+            metavar="GRAPH|MODEL", help="Judge only nodes that are not in this graph, or were not there at MODEL's fit."
+        ),
+    ] = None,
+    nodes: Annotated[
+        Path | None,
+        typer.Option("--nodes", metavar="FILE", help="Judge only the nodes with the ids in this file, one a line."),
+    ] = None,
+    onto: Annotated[
+        str | None,
+        typer.Option(
+            metavar="GRAPH", help="Join the new nodes in GRAPH, a folder, to this graph, and judge only them."
+        ),
+    ] = None,
     online: Annotated[
         Path | None,
         typer.Option(metavar="STATE", help="With --fdr: one bound over all calls that share this file of state."),
     ] = None,
     by_degree: ByDegree = False,
-    exchangeable: Exchange = Exchangeable.nodes,
-    id_column: IdColumn = None,
-    label_column: LabelColumn = None,
-    feature_columns: FeatureColumns = None,
-    keep_columns: KeepColumns = None,
-    device: Device = None,
-    threads: Threads = None,
+    exchangeable: Annotated[
+        Exchangeable, typer.Option(help="edges: the well-connected arrive first, so weigh by 1 / degree.")
+    ] = Exchangeable.nodes,
+    *,
+    inputs: Inputs,
     as_json: AsJson = False,
 ) -> None:
     """Score every node of GRAPH: higher = more out-of-distribution.
@@ -77,7 +73,6 @@ def score(
 
     Example: degem score model march/ --new-since february/ --out scores.parquet --alpha 0.05
     """
-    from degem import Detector
     from degem.cli.progress import progress_bar
     from degem.training import Progress
 
@@ -92,16 +87,14 @@ def score(
         raise ParameterError("--online STATE bounds a false discovery rate: say which with --fdr")
     if online is not None and new_since is None and nodes is None and onto is None:
         raise ParameterError("--online STATE judges arrivals: say which with --new-since or --nodes")
-    prepare_machine(threads, device)
-    detector = Detector.load(model, device=device)
+    detector = inputs.detector(model)
     with progress_bar() as on_progress:
         on_progress(Progress("read", 0, 1))
-        columns = Columns(id_column, label_column, feature_columns, keep_columns)
         if onto is None:
-            loaded = open_graph(graph, columns, features=detector.feature_names_)
-            only = judged_ids(loaded, detector, model, columns, new_since, nodes)
+            loaded = inputs.graph(graph, features=detector.feature_names_)
+            only = _judged_ids(loaded, detector, model, inputs, new_since, nodes)
         else:
-            before, loaded = open_onto(graph, onto, columns, features=detector.feature_names_)
+            before, loaded = inputs.graph_joined(graph, onto, detector.feature_names_)
             only = loaded.node_ids[before.num_nodes :].tolist()
         on_progress(Progress("score", 0, 1))
         table = detector.score_table(
@@ -126,6 +119,26 @@ def score(
         return
     level = f"a false-alarm rate of {alpha:g}" if fdr is None else f"a false discovery rate of {fdr:g}"
     tell(f"{flagged:,} of {len(table):,} nodes flagged at {level}: {out}", err=out == STDOUT)
+
+
+def _judged_ids(
+    graph: Graph, detector: Detector, model: Path, inputs: Inputs, new_since: str | None, nodes: Path | None
+) -> list[str] | None:
+    """The ids of the nodes to judge, as the flags say; None for all."""
+    import numpy as np
+
+    if nodes is not None:
+        if new_since is not None:
+            raise ParameterError("--nodes and --new-since both say which nodes to judge: keep one")
+        return ids_in(nodes)
+    if new_since is None:
+        return None
+    if Path(new_since).resolve() == model.resolve():
+        new = detector.fit_nodes_.new_in(graph)
+    else:
+        before = inputs.graph(new_since, features=detector.feature_names_)
+        new = ~np.isin(graph.node_ids.astype(str), before.node_ids.astype(str))
+    return [str(name) for name in graph.node_ids[new].tolist()]
 
 
 def _explain(table: pd.DataFrame, num_calibration: int, alpha: float, fdr: float | None) -> None:

@@ -4,29 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from degem.cli.common import (
+from degem.cli.common import check_folder, exposed_nodes, print_json
+from degem.cli.fit import fit_what_fits
+from degem.cli.messages import tell
+from degem.cli.options import (
     Alpha,
     AsJson,
-    Columns,
-    Device,
     Exposure,
-    FeatureColumns,
     GraphArgument,
-    IdColumn,
-    KeepColumns,
-    LabelColumn,
+    Inputs,
     Mkdir,
     ModelArgument,
     ModelOut,
-    Threads,
-    check_folder,
-    exposed_nodes,
-    open_graph,
-    prepare_machine,
-    print_json,
+    takes_inputs,
 )
-from degem.cli.fit import fit_what_fits
-from degem.cli.messages import tell
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,19 +26,16 @@ if TYPE_CHECKING:
     from degem import Detector, Graph
 
 
+@takes_inputs
 def update(
     model: ModelArgument,
     graph: GraphArgument,
     out: ModelOut = None,
     mkdir: Mkdir = False,
     alpha: Alpha = 0.05,
-    id_column: IdColumn = None,
-    label_column: LabelColumn = None,
-    feature_columns: FeatureColumns = None,
-    keep_columns: KeepColumns = None,
+    *,
+    inputs: Inputs,
     exposure: Exposure = None,
-    device: Device = None,
-    threads: Threads = None,
     as_json: AsJson = False,
 ) -> None:
     """Fit MODEL again on GRAPH as it has grown, with the method and settings that it was fitted with.
@@ -57,13 +45,9 @@ def update(
 
     Example: degem update model march/ --out model-march
     """
-    from degem import Detector
-
     check_folder(out, mkdir)
-    prepare_machine(threads, device)
-    old = Detector.load(model, device=device)
-    columns = Columns(id_column, label_column, feature_columns, keep_columns)
-    loaded = open_graph(graph, columns, features=old.feature_names_, needed=[exposure])
+    old = inputs.detector(model)
+    loaded = inputs.graph(graph, features=old.feature_names_, needed=[exposure])
     flagged = old.predict(loaded, alpha=alpha) == 1
     new = type(old)(**old.get_params(deep=False))
     learnt = loaded if old.classes_ else loaded.subgraph(_trusted(loaded, old, flagged))

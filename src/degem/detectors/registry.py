@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from degem.errors import ParameterError
+
 if TYPE_CHECKING:
     from degem.detectors.base import Detector
 
@@ -92,6 +94,11 @@ class Registry(MutableMapping[str, "type[Detector]"]):
 
     def __len__(self) -> int:
         return len({**self.listed, **self._loaded})
+
+    def check(self, name: str) -> None:
+        """Raise :class:`~degem.errors.ParameterError` where there is no such detector."""
+        if name not in self:
+            raise ParameterError(f"there is no method {name!r}: choose from {', '.join(sorted(self))}")
 
 
 def named(import_path: str) -> Any:

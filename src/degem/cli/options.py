@@ -1,0 +1,182 @@
+"""The options that commands share."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from degem.errors import GraphError, ParameterError
+
+if TYPE_CHECKING:
+    from degem import Detector, Graph
+
+
+class Exchangeable(StrEnum):
+    """What may be exchanged between calibration nodes and new ones."""
+
+    nodes = "nodes"
+    edges = "edges"
+
+
+def _level(context: typer.Context, option: typer.CallbackParam, value: float | None) -> float | None:
+    """Refuse 0 and 1, and two levels, while the words are read: the library would only once everything is scored."""
+    if value is not None and not 0 < value < 1:
+        raise ParameterError(f"{option.opts[0]} {value:g}: a level must lie strictly between 0 and 1")
+    sources = [context.get_parameter_source(name) for name in ("alpha", "fdr")]
+    if all(source is not None and source.name == "COMMANDLINE" for source in sources):
+        raise ParameterError("--alpha and --fdr are two ways to choose the flagged nodes: keep one")
+    return value
+
+
+GraphArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="GRAPH",
+        help="A folder (nodes.csv|parquet, edges.csv|parquet), an .npz file, or a dataset's name.",
+    ),
+]
+ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that degem fit wrote.")]
+ModelOut = Annotated[
+    Path | None, typer.Option("--out", metavar="MODEL", help="Where it goes.", show_default="in place of the old one")
+]
+Mkdir = Annotated[bool, typer.Option("--mkdir", help="Make the folder that an output goes to where it is missing.")]
+Exposure = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="Column that marks nodes known to be OOD, for methods that need such."),
+]
+Reference = Annotated[
+    str | None,
+    typer.Option(metavar="GRAPH", help="The graph the model was fitted on: names the nearest training nodes."),
+]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
+DataDir = Annotated[Path | None, typer.Option(help="Raw datasets.", show_default="$DEGEM_DATA")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
+Alpha = Annotated[
+    float,
+    typer.Option(callback=_level, help="False-alarm rate: share of ID nodes that may be flagged."),
+]
+FalseDiscoveryRate = Annotated[
+    float | None,
+    typer.Option("--fdr", callback=_level, help="Instead of --alpha: share of flagged nodes that may be false alarms."),
+]
+ByDegree = Annotated[bool, typer.Option("--by-degree", help="Calibrate among nodes of similar degree.")]
+
+
+@dataclasses.dataclass(frozen=True)
+class Inputs:
+    """How a command reads models and graphs. Several columns are separated by commas."""
+
+    id_column: Annotated[str | None, typer.Option(help="Column of the nodes' ids.", show_default="first column")] = None
+    label_column: Annotated[str | None, typer.Option(help="Column of the classes; empty where unknown.")] = None
+    feature_columns: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,…", help="Feature columns.", show_default="every other column, or the model's"),
+    ] = None
+    keep_columns: Annotated[
+        str | None,
+        typer.Option(metavar="A,B,…", help="Columns that are no features, such as a year or a ground truth."),
+    ] = None
+    device: Annotated[
+        str | None, typer.Option(help="cpu or cuda.", show_default="cpu; for a model where it was fitted")
+    ] = None
+    threads: Annotated[int | None, typer.Option(min=1, help="CPU threads to use.", show_default="all cores")] = None
+
+    def detector(self, model: Path) -> Detector:
+        """The model in a folder."""
+        from degem import Detector
+
+        prepare_machine(self.threads, self.device)
+        return Detector.load(model, device=self.device)
+
+    def graph(self, name: str, *, features: Sequence[str] | None = None, needed: Sequence[str | None] = ()) -> Graph:
+        """The graph that GRAPH stands for: a folder or file of that name, else a dataset.
+
+        Arguments:
+            name: What the user wrote.
+            features: The features of a folder where the flags are silent: a model's.
+            needed: Further columns to keep, such as the one of ``--ood``.
+        """
+        from degem.data.files import read_graph
+
+        path = Path(name)
+        chosen, kept = listed(self.feature_columns) or [], listed(self.keep_columns) or []
+        if path.is_dir():
+            chosen = chosen or list(features or [])
+            kept = list(dict.fromkeys([*kept, *(column for column in needed if column)]))
+        elif not path.exists() and path.name == name and not path.suffix:
+            from degem.data.datasets import ALIASES, DATASETS, load_dataset
+
+            if name.lower() not in {*DATASETS, *ALIASES}:
+                raise GraphError(f"{name} is neither a folder or file nor a dataset: degem datasets lists the datasets")
+            if any((self.id_column, self.label_column, chosen, kept)):
+                raise ParameterError(f"{name}: columns are chosen in folders of tables only, a dataset has its own")
+            return load_dataset(name)
+        return read_graph(
+            path,
+            id_column=self.id_column,
+            label_column=self.label_column,
+            feature_columns=chosen or None,
+            keep_columns=kept,
+        )
+
+    def graph_joined(self, name: str, onto: str, features: Sequence[str] | None) -> tuple[Graph, Graph]:
+        """The graph ``onto``, and the one it becomes when the new nodes in a folder arrive."""
+        from degem.data.onto import read_onto
+
+        if not Path(name).is_dir():
+            raise GraphError(f"--onto {onto}: {name} must be a folder with tables of the new nodes and of their edges")
+        before = self.graph(onto, features=features)
+        return before, read_onto(
+            name,
+            before,
+            id_column=self.id_column,
+            label_column=self.label_column,
+            feature_columns=listed(self.feature_columns) or before.feature_names,
+            keep_columns=listed(self.keep_columns) or (),
+        )
+
+
+def takes_inputs(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of :class:`Inputs` in the place of its parameter ``inputs``."""
+    hints = get_type_hints(Inputs, include_extras=True)
+    options = [
+        inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hints[field.name])
+        for field in dataclasses.fields(Inputs)
+    ]
+    signature = inspect.signature(command, eval_str=True)
+    parameters: list[inspect.Parameter] = []
+    for name, parameter in signature.parameters.items():
+        parameters += options if name == "inputs" else [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)]
+
+    @functools.wraps(command)
+    def called(**words: Any) -> None:
+        inputs = Inputs(**{option.name: words.pop(option.name) for option in options})
+        command(**words, inputs=inputs)
+
+    called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return called
+
+
+def prepare_machine(threads: int | None, device: str | None) -> None:
+    """Use that many CPU threads, and make sure that the device is there."""
+    import torch
+
+    from degem import parameters
+
+    if device is not None:
+        parameters.present_device(device)
+    if threads is not None:
+        torch.set_num_threads(threads)  # kernels follow it: degem.threads
+
+
+def listed(text: str | None) -> list[str] | None:
+    """What commas separate; None where nothing was said."""
+    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
