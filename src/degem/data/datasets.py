@@ -131,7 +131,9 @@ DATASETS: dict[str, Dataset] = {
     ),
     "chameleon": Dataset(*_wikipedia("chameleon"), 2277, 31371, 2325, 5, 0.23, cut_class=1, stored_entries=36101),
     "actor": Dataset(
-        *(pyg("Actor", "Actor"), "Actor/raw", _geom_gcn("film")),
+        pyg("Actor", "Actor"),
+        "Actor/raw",
+        _geom_gcn("film"),
         *(7600, 26659, 932, 5, 0.22),
         cut_class=1,
         stored_entries=30019,

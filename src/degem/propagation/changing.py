@@ -91,7 +91,7 @@ class ChangingHops:
         self.num_computed += len(rows)
         moved = np.linalg.norm(now - self._room[hop, rows], axis=1) > self.tolerance * np.linalg.norm(now, axis=1)
         self._room[hop, rows[moved]] = now[moved]
-        return rows[moved]
+        return np.asarray(rows[moved])
 
     def _make_room(self, num_nodes: int) -> None:
         if num_nodes > self._room.shape[1]:

@@ -16,8 +16,8 @@ def structure_shift(graph: Graph, rng: np.random.Generator, *, stored_entries: i
 
     C blocks of :math:`\lfloor n/C \rfloor` nodes (the last takes the rest), edge probability :math:`1.5\,d` within and
     :math:`0.5\,d` between blocks, where :math:`d = |E| / (n (n - 1))` is the density of the graph (Wu et al.,
-    *GNNSafe*, 2023). The authors' program counts in :math:`E` the pairs that the dataset's loader hands out: where links
-    are stored one way, the random graph is sparser than the symmetric one.
+    *GNNSafe*, 2023). The authors' program counts in :math:`E` the pairs that the dataset's loader hands out: where
+    links are stored one way, the random graph is sparser than the symmetric one.
 
     Arguments:
         graph: The graph, with labels; not changed.
