@@ -62,7 +62,7 @@ def write(path: Path, state: dict[str, torch.Tensor], metadata: dict[str, Any]) 
         **metadata,
     }
     document = json.loads(json.dumps(document, default=_plain))  # what a reader will see
-    document["about_checksum"] = _checksum(document)
+    document["about_checksum"] = checksum_of(document)
     target = path / _tensors_name(checksum)
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -131,7 +131,7 @@ def read_metadata(path: Path) -> dict[str, Any]:
             "install the degem that wrote it"
         )
     expected = metadata.pop("about_checksum", None)
-    if _checksum(metadata) != expected:
+    if checksum_of(metadata) != expected:
         raise ModelFileError(f"{path}: {DESCRIPTION} was altered (checksum differs): {AGAIN}")
     return metadata | checked(path, Description, metadata).model_dump()
 
@@ -185,7 +185,8 @@ def _tensors_name(checksum: str) -> str:
     return TENSORS.replace("*", checksum[:16])
 
 
-def _checksum(document: dict[str, Any]) -> str:
+def checksum_of(document: dict[str, Any]) -> str:
+    """The SHA-256 of a JSON document."""
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
 
 

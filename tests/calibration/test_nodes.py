@@ -11,7 +11,7 @@ from degem import Graph
 from degem.calibration import judge
 from degem.calibration.known import KnownNodes
 from degem.detectors.trivial import Degree, Norm
-from degem.errors import CalibrationWarning, GraphError, NotFittedError
+from degem.errors import CalibrationWarning, DegemError, GraphError, NotFittedError, ParameterError
 
 
 def ring(count: int, **changes) -> Graph:
@@ -172,3 +172,18 @@ def test_ids_that_are_not_unique_name_nobody() -> None:
     graph = ring(40, node_ids=[*["a"] * 9, *(f"n{i}" for i in range(9, 40))])
     assert KnownNodes.of(graph, np.array([30])).rows_in(graph).tolist() == [30]
     assert KnownNodes.of(graph, np.array([3])).rows_in(graph) is None
+
+
+def test_a_word_that_is_no_choice_is_refused() -> None:
+    graph = ring(40)
+    detector = Norm().fit(graph)
+    with pytest.raises(ParameterError, match="exchangeable = 'edge' is not allowed: choose nodes or edges"):
+        detector.predict(graph, exchangeable="edge")
+    with pytest.raises(DegemError, match="a level must lie strictly"):
+        detector.predict(graph, alpha="0.05")
+
+
+def test_ids_that_are_not_unique_cannot_be_asked_for() -> None:
+    graph = ring(40, node_ids=["a", "a", *(f"n{i}" for i in range(2, 40))])
+    with pytest.raises(GraphError, match="two nodes of the graph have the same id"):
+        Norm().fit(graph).p_values(graph, only=["a"])

@@ -204,7 +204,7 @@ def test_a_stream_of_arrivals_has_one_bound(run, own_model, folder, grown, tmp_p
         assert OnlineFDR.load(state).num_seen == seen
     words = ["--new-since", folder, "--fdr", 0.3, "--online", state]
     other = run("score", own_model, grown, "--out", out, *words)
-    assert "was begun with --fdr 0.2" in other.err
+    assert "was begun with fdr = 0.2" in other.err
 
 
 def test_calibration_nodes_are_renewed_without_a_fit(run, own_model, folder, grown, tmp_path):

@@ -7,11 +7,12 @@ see ``docs/calibration.md``.
 from __future__ import annotations
 
 import math
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from degem.errors import DegemError
+from degem.errors import DegemError, quoted
 
 
 def conformal_p_values(
@@ -76,7 +77,10 @@ def nodes_needed(level: float) -> int:
 
 def checked_scores(values: ArrayLike) -> NDArray[np.float64]:
     """One number a node, none of them NaN, or an error."""
-    array = np.asarray(values, dtype=np.float64)
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (ValueError, TypeError):
+        raise DegemError(f"scores and p-values are numbers, got {quoted(values)}") from None
     if array.ndim != 1:
         raise DegemError(f"scores and p-values are one number a node, got shape {array.shape}")
     if np.isnan(array).any():
@@ -86,5 +90,5 @@ def checked_scores(values: ArrayLike) -> NDArray[np.float64]:
 
 def check_level(level: float) -> None:
     """A level lies strictly between 0 and 1, or an error."""
-    if not 0 < level < 1:
-        raise DegemError(f"a level must lie strictly between 0 and 1, got {level}")
+    if not isinstance(level, Real) or not 0 < level < 1:
+        raise DegemError(f"a level must lie strictly between 0 and 1, got {quoted(level)}")

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
+from filelock import FileLock, Timeout
 from numpy.typing import ArrayLike, NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from degem.calibration.conformal import check_level, checked_scores
-from degem.errors import DegemError
-from degem.files import read_regular, replaced
+from degem.errors import DegemError, quoted
+from degem.files import memory_limit, read_regular, replaced
+from degem.model_file import PATIENCE, checksum_of
 
 Rule = Literal["lond", "saffron"]
-MAX_STATE_BYTES = 1 << 28
+CANDIDATE = 0.5  # SAFFRON's: a larger p-value speaks for a node in distribution
+
+
+class _Stream(BaseModel):
+    """A stream in a file. Its history has one letter an arrival: found, candidate (a small p-value), or neither."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    fdr: float = Field(gt=0, lt=1)
+    rule: Rule
+    history: str = Field(pattern="^[fc.]*$")
+    checksum: str
 
 
 def benjamini_hochberg(p_values: ArrayLike, level: float) -> NDArray[np.bool_]:
@@ -64,35 +79,71 @@ class OnlineFDR:
     def __init__(self, fdr: float = 0.1, rule: Rule = "lond") -> None:
         check_level(fdr)
         if rule not in get_args(Rule):
-            raise DegemError(f"there is no rule {rule!r}: choose {' or '.join(get_args(Rule))}")
-        self.fdr, self.rule = fdr, rule
-        self._test = _package().Lond(fdr) if rule == "lond" else _package().Saffron(fdr, fdr / 2, 0.5)
+            raise DegemError(f"there is no rule {quoted(rule)}: choose {' or '.join(get_args(Rule))}")
+        self.fdr, self.rule, self._history = fdr, rule, ""
+        self._test = _package().Lond(fdr) if rule == "lond" else _package().Saffron(fdr, fdr / 2, CANDIDATE)
 
     @property
     def num_seen(self) -> int:
         """How many p-values were judged."""
-        return int(self._test.num_hypotheses)
+        return len(self._history)
 
     def decide(self, p_values: ArrayLike) -> NDArray[np.bool_]:
         """Which of these arrivals to flag, in the order in which they came."""
-        return np.array([self._test.test_one(float(p)) for p in checked_scores(p_values)], dtype=np.bool_)
+        p = checked_scores(p_values)
+        if len(p) and not (p.min() >= 0 and p.max() <= 1):
+            raise DegemError("p-values lie between 0 and 1")
+        flags = np.array([self._test.test_one(value) for value in p.tolist()], dtype=np.bool_)
+        self._history += "".join(np.where(flags, "f", np.where(p <= CANDIDATE, "c", ".")).tolist())
+        return flags
 
     def save(self, path: str | Path) -> None:
-        """Write the state of the stream, a small JSON file, atomically."""
-        document = {"fdr": self.fdr, "rule": self.rule, "state": self._test.snapshot()}
-        with replaced(Path(path)) as file:
-            file.write(json.dumps(document).encode())
+        """Write the state of the stream, a small JSON file with a checksum, atomically."""
+        document: dict[str, Any] = {"fdr": self.fdr, "rule": self.rule, "history": self._history}
+        stored = _Stream(**document, checksum=checksum_of(document))
+        with replaced(Path(path), follow_link=True) as file:
+            file.write(stored.model_dump_json().encode())
 
     @classmethod
     def load(cls, path: str | Path) -> OnlineFDR:
         """The stream that :meth:`save` wrote."""
         try:
-            document = json.loads(read_regular(Path(path), MAX_STATE_BYTES))
-            stream = cls(document["fdr"], document["rule"])
-            stream._test = type(stream._test).from_snapshot(document["state"])
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, DegemError) as error:
-            raise DegemError(f"{path} holds no state of a stream ({error}): delete it to begin a new one") from None
+            stored = _Stream.model_validate_json(read_regular(Path(path), memory_limit()))
+        except OSError as error:
+            raise DegemError(f"{path} cannot be read ({error.strerror}): delete it to begin a new stream") from None
+        except ValidationError as error:
+            reason = error.errors()[0]["msg"]
+            raise DegemError(f"{path} holds no state of a stream ({reason}): delete it to begin a new one") from None
+        if checksum_of(stored.model_dump(exclude={"checksum"})) != stored.checksum:
+            raise DegemError(f"{path} holds no state of a stream (it was altered): delete it to begin a new one")
+        stream = cls(stored.fdr, stored.rule)
+        stream._resume(stored.history)
         return stream
+
+    def _resume(self, history: str) -> None:
+        """Go on behind arrivals that were judged before."""
+        snapshot, candidates = self._test.snapshot(), [letter != "." for letter in history]
+        found = [place for place, letter in enumerate(history, start=1) if letter == "f"]
+        own: dict[str, object] = {"num_reject": len(found)}
+        if self.rule == "saffron":
+            prefix = [0, *np.cumsum(candidates).tolist()]
+            own = {"candidates": candidates, "_candidate_prefix": prefix, "reject_idx": found}
+        snapshot["state"] |= own | {"_num_hypotheses": len(history)}
+        self._test, self._history = type(self._test).from_snapshot(snapshot), history
+
+    @classmethod
+    @contextmanager
+    def shared(cls, path: Path, fdr: float) -> Iterator[OnlineFDR]:
+        """The stream in a file, or a new one, saved there unless what is done with it fails; others wait their turn."""
+        try:
+            with FileLock(f"{path}.lock", timeout=PATIENCE):
+                stream = cls.load(path) if path.exists() else cls(fdr)
+                if stream.fdr != fdr:
+                    raise DegemError(f"{path} was begun with fdr = {stream.fdr:g}: keep to it, or name another file")
+                yield stream
+                stream.save(path)
+        except Timeout:
+            raise DegemError(f"{path} is in use by another process: try again") from None
 
 
 def _package() -> ModuleType:

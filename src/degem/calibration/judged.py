@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +14,7 @@ from degem.calibration.conformal import conformal_p_values, nodes_needed
 from degem.calibration.fdr import benjamini_hochberg
 from degem.calibration.nodes import Calibration
 from degem.calibration.strata import degree_weights, smallest_stratum, stratified_p_values
-from degem.errors import CalibrationWarning, GraphError, NotFittedError
+from degem.errors import CalibrationWarning, GraphError, NotFittedError, ParameterError, quoted
 from degem.graph import Graph, as_graph
 
 if TYPE_CHECKING:
@@ -75,6 +75,9 @@ class Judged:
 
     def p_values(self, *, by_degree: bool = False, exchangeable: Exchangeable = "nodes") -> NDArray[np.float64]:
         """How often a calibration node scores at least as high: see :meth:`Decisions.p_values`."""
+        if exchangeable not in get_args(Exchangeable):
+            choices = " or ".join(get_args(Exchangeable))
+            raise ParameterError(f"exchangeable = {quoted(exchangeable)} is not allowed: choose {choices}")
         reference, degrees, by_edges = self.calibration_scores, self.calibration_degrees, exchangeable == "edges"
         if by_degree:
             return stratified_p_values(reference, degrees, self.result.scores, self.degrees, by_edges=by_edges)
@@ -179,8 +182,10 @@ def rows_named(graph: Graph, ids: ArrayLike) -> NDArray[np.int64]:
     """
     place = {str(name): row for row, name in enumerate(graph.node_ids.tolist())}
     wanted = [str(name) for name in np.atleast_1d(np.asarray(ids)).tolist()]
+    if len(place) < graph.num_nodes:
+        raise GraphError("two nodes of the graph have the same id: give each its own to name nodes by it")
     missing = next((name for name in wanted if name not in place), None)
     if missing is not None:
         first = str(graph.node_ids[0])
-        raise GraphError(f"the graph has no node {missing[:80]!r}; its first node is {first[:80]!r}")
+        raise GraphError(f"the graph has no node {quoted(missing)}; its first node is {quoted(first)}")
     return np.array([place[name] for name in wanted], dtype=np.int64)

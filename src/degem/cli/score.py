@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from degem import Detector, Graph
-    from degem.calibration import OnlineFDR
 
 
 @takes_inputs
@@ -73,6 +72,7 @@ def score(
 
     Example: degem score model march/ --new-since february/ --out scores.parquet --alpha 0.05
     """
+    from degem.calibration import OnlineFDR
     from degem.cli.progress import progress_bar
     from degem.training import Progress
 
@@ -106,11 +106,11 @@ def score(
             exchangeable=exchangeable.value,
         )
     if online is not None and fdr is not None:
-        stream = stream_at(online, fdr)
-        table["is_ood"] = stream.decide(table["p_value"].to_numpy())
-    write_table(table, out)
-    if online is not None:
-        stream.save(online)  # after the table: a run that fails may be repeated
+        with OnlineFDR.shared(online, fdr) as stream:
+            table["is_ood"] = stream.decide(table["p_value"].to_numpy())
+            write_table(table, out)  # before the state: a run that fails may be repeated
+    else:
+        write_table(table, out)
     flagged = int(table["is_ood"].sum())
     if online is None and exchangeable is Exchangeable.nodes and not by_degree:
         _explain(table, len(detector.calibration_), alpha, fdr)
@@ -152,15 +152,3 @@ def _explain(table: pd.DataFrame, num_calibration: int, alpha: float, fdr: float
         told = why_none(float(table["p_value"].min()), len(table), fdr, num_calibration)
     if told is not None:
         LOGGER.warning("%s", told)
-
-
-def stream_at(path: Path, fdr: float) -> OnlineFDR:
-    """The stream whose state is in a file, or a new one."""
-    from degem.calibration import OnlineFDR
-
-    if not path.exists():
-        return OnlineFDR(fdr)
-    stream = OnlineFDR.load(path)
-    if stream.fdr != fdr:
-        raise ParameterError(f"--online {path} was begun with --fdr {stream.fdr:g}: keep to it, or name another file")
-    return stream
