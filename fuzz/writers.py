@@ -46,7 +46,7 @@ WRITERS = {
 """,
     "store": """
     if turn == 1: from degem.bench.store import Row, Store
-    Store(home).append([Row("m", "d", "s", turn, "strict", 1, 1, 1, 1, 1, 1, 1, "1", "x" * 3000)])
+    Store(home).append([Row("m", "d", "s", turn, "strict", 1, 1, 1, 1, 1, 1, 1, "1", '{"x": "' + "x" * 3000 + '"}')])
 """,
 }
 

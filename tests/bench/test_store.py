@@ -42,6 +42,14 @@ def test_half_a_line_is_no_row_and_is_gone_after_the_next(tmp_path: Path) -> Non
         assert [row.seed for row in store.rows()] == [0, 2]
 
 
+ROW_LINE = ",".join(COLUMNS).encode() + b"\nmsp,cora,label,0,strict" + b",1" * 8 + b",{},,,\n"
+
+
+def test_a_line_is_a_row_whatever_else_ends_a_line_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "results.csv").write_bytes(ROW_LINE.replace(b"cora", "co\u2028ra\x0b".encode()))
+    assert [row.dataset for row in Store(tmp_path).rows()] == ["co\u2028ra\x0b"]
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -50,6 +58,12 @@ def test_half_a_line_is_no_row_and_is_gone_after_the_next(tmp_path: Path) -> Non
         (b"\xff\xfe\n", "no store of results"),
         (",".join(COLUMNS).encode() + b"\nmsp,cora,label,0,str\n", "line 2 is no row of results"),
         (",".join(COLUMNS).encode() + b"\nmsp,cora,label,zero" + b"," * 11 + b"\n", "line 2 is no row of results"),
+        (ROW_LINE.replace(b"{}", b"a" * 200_000), "line 2 is no row of results"),
+        (ROW_LINE.replace(b"{}", b"[" * 90_000), "line 2 is no row of results"),
+        (ROW_LINE.replace(b"{}", b"[1]"), "line 2 is no row of results"),
+        (ROW_LINE.replace(b"{}", b'{"set": 1}'), "line 2 is no row of results"),
+        (ROW_LINE.replace(b"cora", b"\xff"), "line 2 is no row of results"),
+        (ROW_LINE.replace(b"cora", b'"cora'), "line 2 is no row of results"),
     ],
 )
 def test_a_foreign_or_damaged_file_is_named_with_its_line(tmp_path: Path, text: bytes, told: str) -> None:
@@ -85,7 +99,7 @@ def test_rows_survive_kill_9(tmp_path: Path) -> None:
         from dataclasses import replace
         from pathlib import Path
         from degem.bench.store import Row, Store
-        row = Row("m", "d", "s", 0, "strict", 1, 1, 1, 1, 1, 1, 1, "1", "x" * 3000)
+        row = Row("m", "d", "s", 0, "strict", 1, 1, 1, 1, 1, 1, 1, "1", '{{"x": "' + "x" * 3000 + '"}}')
         for seed in range(100_000):
             Store(Path({str(tmp_path)!r})).append([replace(row, seed=seed)])
             print(seed, flush=True)
@@ -111,7 +125,7 @@ def test_two_processes_can_append(tmp_path: Path) -> None:
         from dataclasses import replace
         from pathlib import Path
         from degem.bench.store import Row, Store
-        row = Row(sys.argv[1], "d", "s", 0, "strict", 1, 1, 1, 1, 1, 1, 1, "1", "x" * 20000)
+        row = Row(sys.argv[1], "d", "s", 0, "strict", 1, 1, 1, 1, 1, 1, 1, "1", '{{"x": "' + "x" * 20000 + '"}}')
         for seed in range(30):
             Store(Path({str(tmp_path)!r})).append([replace(row, seed=seed)])
         """

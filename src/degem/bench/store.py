@@ -9,13 +9,22 @@ import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from filelock import FileLock
+from pydantic import BaseModel, Field
 
 from degem.errors import DegemError, quoted
 from degem.files import replaced
 
 NAME = "results.csv"
+
+
+class Described(BaseModel):
+    """What ``parameters`` of a row say: what was set, and the share of labels."""
+
+    set: dict[str, Any] = {}
+    label_rate: float = Field(default=1.0, ge=0, le=1)
 
 
 @dataclass(frozen=True)
@@ -104,19 +113,19 @@ class Store:
         if not self.path.is_file():
             return []
         text = self.path.read_bytes()
-        lines = text[: text.rfind(b"\n") + 1].decode(errors="replace").splitlines()
-        reader = csv.DictReader(lines)
-        if lines and tuple(reader.fieldnames or ()) not in (COLUMNS, _OLD_COLUMNS):
-            raise DegemError(
-                f"{self.path} is no store of results (its first line is {quoted(lines[0][:40])}): move it away"
-            )
-        return [self._row(record, reader.line_num) for record in reader]
+        header, *lines = text[: text.rfind(b"\n") + 1].split(b"\n")
+        first = header.decode(errors="replace")
+        columns = tuple(first.split(","))
+        if columns not in (COLUMNS, _OLD_COLUMNS, ("",)):
+            raise DegemError(f"{self.path} is no store of results (its first line is {quoted(first)}): move it away")
+        return [self._row(columns, line, number) for number, line in enumerate(lines, start=2) if line]
 
-    def _row(self, record: dict[str, str], line: int) -> Row:
+    def _row(self, columns: tuple[str, ...], line: bytes, number: int) -> Row:
         try:
-            return _row(record)
-        except (ValueError, TypeError):
-            raise DegemError(f"{self.path}, line {line} is no row of results: remove that line") from None
+            (values,) = csv.reader([line.decode()], strict=True)
+            return _row(dict(zip(columns, values, strict=True)))
+        except (ValueError, csv.Error):
+            raise DegemError(f"{self.path}, line {number} is no row of results: remove that line") from None
 
     def prepare(self) -> None:
         """Make sure that rows can be appended, before anything is computed for them."""
@@ -183,7 +192,6 @@ def made_folder(folder: Path) -> None:
 
 
 def _row(record: dict[str, str]) -> Row:
-    if None in record.values():
-        raise ValueError("too few columns")
+    Described.model_validate_json(record["parameters"])
     numbers = {name: float(record[name]) if record.get(name) else math.nan for name in _NUMBERS}
     return Row(**{**record, **numbers, "seed": int(record["seed"])})  # type: ignore[arg-type]

@@ -16,7 +16,7 @@ from scipy.special import stdtrit
 from degem.bench.paper import Cell, published
 from degem.bench.protocols import ORACLE_LOOKS
 from degem.bench.specs import SIMPLE, TRIVIAL, Spec, Variant, changed, shifts_under, trains_in_stages
-from degem.bench.store import Row
+from degem.bench.store import Described, Row
 from degem.data.datasets import ALIASES, DATASETS
 from degem.detectors import Detector
 from degem.shifts.scenarios import SYNTHETIC
@@ -138,8 +138,8 @@ def _cell_of(row: Row) -> tuple[tuple[str, str], Place]:
 @cache
 def _read(parameters: str) -> tuple[str, float]:
     """What was set, and the share of labels: many rows have the same parameters."""
-    described = json.loads(parameters)
-    return json.dumps(described.get("set", {}), sort_keys=True), float(described.get("label_rate", 1.0))
+    described = Described.model_validate_json(parameters)
+    return json.dumps(described.set, sort_keys=True), described.label_rate
 
 
 def seeds_of(values: Values, variant: Variant, place: Place) -> dict[int, Row]:
