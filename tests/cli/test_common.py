@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pandas as pd
 import pytest
 import torch
 
-from degem.cli.common import print_json, write_table
+from degem.cli.common import ids_in, print_json, shown, write_table
 from degem.cli.options import Inputs, prepare_machine
 from degem.errors import DegemError, GraphError, ParameterError
 
@@ -52,6 +53,26 @@ def test_a_table_is_readable_by_others(tmp_path):
 def test_json_knows_no_nan(capsys):
     print_json({"a": np.float64("nan"), "b": [np.int64(1), (2.5,)], "c": float("inf")})
     assert json.loads(capsys.readouterr().out) == {"a": None, "b": [1, [2.5]], "c": None}
+
+
+def test_what_names_hold_does_not_reach_the_terminal(capsys):
+    print_json({"a": "\x9b2J\u202e\udc80"})
+    said = capsys.readouterr().out
+    assert said.isascii()
+    assert json.loads(said) == {"a": "\x9b2J\u202e\udc80"}
+    assert shown("\x1b[2J[/bold]").plain == r"\x1b[2J[/bold]"
+
+
+def test_ids_are_separated_by_line_ends_alone(tmp_path):
+    (tmp_path / "ids").write_bytes("a\x0bb\r\nc\u2028d\n\n".encode())
+    assert ids_in(tmp_path / "ids") == ["a\x0bb", "c\u2028d"]
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero"), Path.mkdir])
+def test_ids_come_from_a_regular_file(tmp_path, make):
+    make(tmp_path / "ids")
+    with pytest.raises(GraphError, match="ids cannot be read"):
+        ids_in(tmp_path / "ids")
 
 
 def test_threads_and_device():

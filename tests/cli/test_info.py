@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 
 from degem import DeGEM
+from degem.detectors.msp import MSP
 
 
 def test_info(run, model):
@@ -14,6 +15,14 @@ def test_info(run, model):
     shown = run("info", model).out
     assert "num_epochs" in shown
     assert "0, 1, 2" in shown
+
+
+def test_names_are_shown_as_they_are_without_control_characters(run, small_graph, tmp_path):
+    graph = small_graph.replace(class_names=("[red]a[/bold]", "b\x1b[2J", "c"))
+    MSP(num_epochs=1).fit(graph).save(tmp_path / "model")
+    outcome = run("info", tmp_path / "model")
+    assert outcome.code == 0, outcome.err
+    assert r"[red]a[/bold], b\x1b[2J, c" in outcome.out
 
 
 def test_no_model(run, tmp_path):

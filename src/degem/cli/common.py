@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from degem.errors import GraphError, ParameterError
+from degem.errors import GraphError, ParameterError, one_line
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
     from numpy.typing import NDArray
+    from rich.text import Text
 
     from degem import Graph, NodeSet
 
@@ -28,8 +29,10 @@ FORMULA = re.compile(r"[=+\-@\t\r](?![\d.]+$)")
 
 def ids_in(path: Path) -> list[str]:
     """The ids in a file, one a line."""
+    from degem.files import memory_limit, read_regular
+
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = read_regular(path, memory_limit()).decode("utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError) as error:
         raise GraphError(f"--nodes {path} cannot be read: {error}") from None
     found = [line.strip() for line in lines if line.strip()]
@@ -122,9 +125,16 @@ def _without_formulas(column: pd.Series) -> pd.Series:
     return column if column.dtype.kind in "biufM" else column.map(safe)
 
 
+def shown(text: object, style: str = "") -> Text:
+    """Text of the user's data for a terminal: no markup, no control characters."""
+    from rich.text import Text
+
+    return Text(one_line(text), style)
+
+
 def print_json(document: Any) -> None:
     """Print JSON to stdout; NaN and infinities, which JSON does not know, as null."""
-    typer.echo(json.dumps(_plain(document), indent=1, ensure_ascii=False, allow_nan=False))
+    typer.echo(json.dumps(_plain(document), indent=1, allow_nan=False))  # ASCII: names may hold control characters
 
 
 def _plain(value: Any) -> Any:
@@ -146,11 +156,10 @@ def print_table(
     from rich.box import SIMPLE
     from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
     table = Table(title=title, title_justify="left", box=SIMPLE, show_edge=False, padding=0, show_header=any(headings))
     for place, heading in enumerate(headings):
         table.add_column(heading, justify="left" if place < texts else "right", no_wrap=place == 0)
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*map(shown, row))
     Console().print(table)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from degem.cli.common import print_json
+from degem.cli.common import print_json, shown
 from degem.cli.options import AsJson, GraphArgument, Inputs, ModelArgument, Reference, takes_inputs
 
 if TYPE_CHECKING:
@@ -45,12 +45,11 @@ def _print(found: Explanation) -> None:
     from rich.box import SIMPLE
     from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
     console = Console()
     title = f"{found.node_id}: score {found.score:.4g} (typical {found.typical_score:.4g}), p = {found.p_value:.3g}"
-    console.print(Text(title, style="bold"))
-    console.print(Text(found.summary))
+    console.print(shown(title, "bold"))
+    console.print(shown(found.summary))
     table = Table("moved the score", "by", box=SIMPLE)
     for hop, part in enumerate(found.hop_parts):
         if part != 0:  # a hop that the method does not look at
@@ -58,9 +57,9 @@ def _print(found: Explanation) -> None:
     if found.features:
         table.add_section()
     for feature in found.features:
-        table.add_row(Text(feature.name), f"{feature.part:+.4g}")
+        table.add_row(shown(feature.name), f"{feature.part:+.4g}")
     if table.row_count:
         console.print(table)
     for near in found.nearest:
         label = "" if near.class_name is None else f", class {near.class_name}"
-        console.print(Text(f"near training node {near.node_id} (distance {near.distance:.3g}{label})"))
+        console.print(shown(f"near training node {near.node_id} (distance {near.distance:.3g}{label})"))

@@ -37,7 +37,7 @@ def is_quiet() -> bool:
 def tell(text: str, *, err: bool = False) -> None:
     """Print what was done, unless it is to be quiet."""
     if not is_quiet():
-        typer.echo(text, err=err)
+        typer.echo(one_line(text), err=err)
 
 
 @contextmanager
