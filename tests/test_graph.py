@@ -492,3 +492,9 @@ def test_a_notice_has_no_control_characters():
     with pytest.warns(GraphNotice) as caught:
         notice("two\nlines \x1b[2J")
     assert str(caught[0].message) == "two lines \\x1b[2J"
+
+
+def test_columns_that_no_model_could_have_are_refused():
+    wide = sp.csr_array(([1.0], [0], [0, 1, 1]), shape=(2, 10**12))
+    with pytest.raises(GraphError, match="a model of 1,000,000,000,000 columns"):
+        Graph.from_arrays(features=wide, edges=[(0, 1)])

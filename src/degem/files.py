@@ -127,4 +127,4 @@ def memory_limit() -> int:
         True
     """
     chosen = os.environ.get("DEGEM_MAX_READ_MIB", "")
-    return int(float(chosen) * 2**20) if chosen.isdigit() else int(SHARE * available_mib() * 2**20)
+    return int(chosen) << 20 if chosen.isdecimal() else int(SHARE * available_mib() * 2**20)

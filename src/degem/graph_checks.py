@@ -12,12 +12,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from degem.errors import GraphError, quoted
+from degem.files import memory_limit
 from degem.index_checks import checked_csr
 from degem.ops.mapped import release
 from degem.ops.symmetry import count_loops_and_one_way
 
 Features = NDArray[np.float32] | sp.csr_array
 MAX_LABEL = 1_000_000
+BYTES_PER_COLUMN = 1024  # of any model: 64 weights, their gradients and moments
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
@@ -50,6 +52,8 @@ def checked_features(features: Any) -> Features:
 
 
 def _checked_sparse(features: Any) -> sp.csr_array:
+    if features.shape[1] * BYTES_PER_COLUMN > memory_limit():  # a matrix without values may be of any width
+        raise GraphError(f"features: a model of {features.shape[1]:,} columns does not fit into the free memory")
     matrix = _checked_csr("features", features)
     if not matrix.has_canonical_format:
         matrix = matrix.copy()

@@ -30,6 +30,7 @@ BAD_HEADERS = {
     "code": "__import__('os').getcwd()",
     "zero-width text": HEADER.replace("<f8", "<U0").replace("(2, 2)", "(1000000000,)"),
     "too many axes": HEADER.replace("(2, 2)", "(2, 2" + ", 1" * 40 + ")"),
+    "odd spaces": HEADER + " \x0b",
     "fewer values": HEADER.replace("(2, 2)", "(2, 3)"),
     "more values": HEADER.replace("(2, 2)", "(2,)"),
 }
@@ -124,3 +125,11 @@ def test_misspelt_arrays_of_a_folder_are_named(tmp_path: Path) -> None:
     np.save(tmp_path / "label.npy", np.zeros(2))
     with pytest.raises(GraphError, match="'label'"):
         read_graph(tmp_path)
+
+
+def test_a_version_that_is_none_is_refused(tmp_path: Path) -> None:
+    content = bytearray(npy(HEADER))
+    content[7] = 34
+    (tmp_path / "a.npy").write_bytes(content)
+    with pytest.raises(GraphError, match="does not begin like"):
+        read_npy(tmp_path / "a.npy")

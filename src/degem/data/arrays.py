@@ -23,9 +23,9 @@ from degem.files import memory_limit, opened, replaced, size_of
 Arrays = dict[str, NDArray[Any]]
 MAGIC = b"\x93NUMPY"
 HEADER = re.compile(
-    r"\{\s*'descr'\s*:\s*'([<>|=]?[biufcSUmM]\d{1,9}(?:\[\d{0,6}[a-zA-Z]{1,2}\])?)'\s*,"
-    r"\s*'fortran_order'\s*:\s*(True|False)\s*,"
-    r"\s*'shape'\s*:\s*\(\s*((?:\d{1,18}\s*(?:,\s*|(?=\))))*)\)\s*,?\s*\}\s*",
+    r"\{ ?'descr' ?: ?'([<>|=]?[biufcSUmM]\d{1,9}(?:\[\d{0,6}[a-zA-Z]{1,2}\])?)' ?,"
+    r" ?'fortran_order' ?: ?(True|False) ?,"
+    r" ?'shape' ?: ?\( ?((?:\d{1,18} ?(?:, ?|(?=\))))*)\) ?,? ?\} *\n?",
     re.ASCII,
 )
 MAX_HEADER = 1 << 16
@@ -107,7 +107,7 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
 def _header(file: IO[bytes], size: int) -> tuple[np.dtype[Any], Any, tuple[int, ...], int]:
     """The type, order and shape of an array, and where its values begin in a file of ``size`` bytes."""
     start = file.read(8)
-    if start[:6] != MAGIC or len(start) < 8 or start[6] not in (1, 2, 3):
+    if start[:6] != MAGIC or len(start) < 8 or start[6] not in (1, 2, 3) or start[7]:
         raise ValueError("it does not begin like a .npy array")
     length_format = "<H" if start[6] == 1 else "<I"
     packed = file.read(struct.calcsize(length_format))
