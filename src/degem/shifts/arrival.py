@@ -31,12 +31,14 @@ class Growth:
         new_id: In-distribution nodes that have arrived.
         ood: OOD nodes that have arrived.
         labels: The classes of ``new_id``, −1 where unknown.
+        ood_labels: The classes of ``ood``, −1 where unknown; they may be none of the training graph's.
     """
 
     graph: Graph
     new_id: NDArray[np.int64]
     ood: NDArray[np.int64]
     labels: NDArray[np.int64]
+    ood_labels: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def manipulated(graph: Graph, split: Masks, settings: Settings, dataset: str = "
     known = known_only(graph, split, settings).subgraph(_without(graph, new, ood))
 
     def grown(changed: Graph) -> Growth:
-        return Growth(unlabelled(changed), new, ood, graph.labels[new])
+        return Growth(unlabelled(changed), new, ood, graph.labels[new], graph.labels[ood])
 
     rewired = graph.replace(adjacency=rewire(graph.adjacency, ood, generator(settings.seed, "arrival", "structure")))
     rows = mixed_rows(graph.features, len(ood), generator(settings.seed, "arrival", "feature"))
@@ -111,7 +113,7 @@ def fraud(graph: Graph, settings: Settings, dataset: str = "") -> Arrival:
     ood = np.asarray(graph.columns["is_fraud"], dtype=np.bool_)
     new = _share(np.flatnonzero(~ood), generator(settings.seed, "arrival", "fraud"))
     known = unlabelled(graph).subgraph(~ood & _without(graph, new))
-    return Arrival(dataset, known, {"fraud": Growth(unlabelled(graph), new, np.flatnonzero(ood), graph.labels[new])})
+    return Arrival(dataset, known, {"fraud": _growth(graph, graph, np.full(len(ood), True), new, np.flatnonzero(ood))})
 
 
 def other_networks(
@@ -131,7 +133,7 @@ def other_networks(
 
     def grown(other: Graph) -> Growth:
         both = beside(unlabelled(graph), unlabelled(other))
-        return Growth(both, new, np.arange(graph.num_nodes, both.num_nodes), graph.labels[new])
+        return Growth(both, new, np.arange(graph.num_nodes, both.num_nodes), graph.labels[new], other.labels)
 
     return Arrival(dataset, known, {name: grown(other) for name, other in others.items()})
 
@@ -223,7 +225,8 @@ def _growth(
 ) -> Growth:
     """The growth whose graph holds the nodes of ``graph`` that are ``present``, in their order."""
     place = np.cumsum(present) - 1
-    return Growth(unlabelled(grown), place[new], place[np.sort(ood)], graph.labels[new])
+    ood = np.sort(ood)
+    return Growth(unlabelled(grown), place[new], place[ood], graph.labels[new], graph.labels[ood])
 
 
 def _new_id(split: Masks, rng: np.random.Generator) -> NDArray[np.int64]:
