@@ -31,8 +31,8 @@ def after_demo(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def _quickstart(language: str) -> str:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+def _quickstart(language: str, page: str = "README.md") -> str:
+    readme = (ROOT / page).read_text(encoding="utf-8")
     found = re.search(rf"<!-- tested: {language} -->\n```\w+\n(.*?)```", readme, re.DOTALL)
     assert found is not None
     return found[1]
@@ -62,6 +62,14 @@ def test_shell_quickstart(after_demo, monkeypatch, capsys):
     assert len(pd.read_parquet("scores.parquet")) == 1354 - 885
     assert "<html" in Path("report.html").read_text(encoding="utf-8")
     assert "AUROC" in capsys.readouterr().out
+
+
+def test_your_own_model(small_graph: Graph):
+    outputs = np.random.default_rng(0).normal(size=(small_graph.num_nodes, 3))
+    names = {"graph": small_graph, "grown": small_graph, "logits": outputs, "latents": outputs}
+    names |= {"new_logits": outputs, "new_latents": outputs, "trained_on": np.arange(20)}
+    exec(compile(_quickstart("python", "docs/own-model.md"), "own-model.md", "exec"), names)
+    assert len(names["p"]) == small_graph.num_nodes
 
 
 def _imported(path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:

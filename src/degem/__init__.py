@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from degem.data.files import read_graph as read_graph
+    from degem.data.outputs import wrap as wrap
     from degem.detectors import Detector as Detector
     from degem.detectors.degem import DeGEM as DeGEM
     from degem.graph import Graph as Graph
@@ -20,6 +21,7 @@ _HOMES = {
     "Graph": "degem.graph",
     "NodeSet": "degem.graph",
     "read_graph": "degem.data.files",
+    "wrap": "degem.data.outputs",
 }
 __all__ = sorted(_HOMES)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import warnings
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -83,6 +84,13 @@ class Inputs:
         str | None,
         typer.Option(metavar="A,B,…", help="Columns that are no features, such as a year or a ground truth."),
     ] = None
+    logits: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Class logits of your own network: .npy in the nodes' order, or a table."),
+    ] = None
+    embeddings: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Penultimate layer of your own network, in such a file.")
+    ] = None
     device: Annotated[
         str | None, typer.Option(help="cpu or cuda.", show_default="cpu; for a model where it was fitted")
     ] = None
@@ -103,12 +111,33 @@ class Inputs:
             features: The features of a folder where the flags are silent: a model's.
             needed: Further columns to keep, such as the one of ``--ood``.
         """
+        from degem.data.outputs import num_logits, read_outputs, wrap
+
+        if self.logits is None and self.embeddings is None:
+            if num_logits(features) is not None:
+                raise ParameterError(f"{name}: the model reads outputs of your own network: give --logits or --embeddings")
+            return self._graph(name, listed(self.feature_columns) or features, needed)
+        graph = self.bare_graph(name, needed)
+        logits, names = (None, None) if self.logits is None else read_outputs(self.logits, graph)
+        embeddings = None if self.embeddings is None else read_outputs(self.embeddings, graph)[0]
+        return wrap(graph, logits=logits, embeddings=embeddings, class_names=names)
+
+    def bare_graph(self, name: str, needed: Sequence[str | None] = ()) -> Graph:
+        """The graph without the feature columns of its folder."""
+        from degem.errors import GraphNotice
+
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "the graph has no features", GraphNotice)
+            return self._graph(name, [], needed)
+
+    def _graph(self, name: str, features: Sequence[str] | None, needed: Sequence[str | None]) -> Graph:
+        """The graph, from a folder with these feature columns."""
         from degem.data.files import read_graph
 
         path = Path(name)
-        chosen, kept = listed(self.feature_columns) or [], listed(self.keep_columns) or []
+        chosen, kept = listed(self.feature_columns), listed(self.keep_columns) or []
         if path.is_dir():
-            chosen = chosen or list(features or [])
+            chosen = None if features is None else list(features)
             kept = list(dict.fromkeys([*kept, *(column for column in needed if column)]))
         elif not path.exists() and path.name == name and not path.suffix:
             from degem.data.datasets import ALIASES, DATASETS, load_dataset
@@ -122,7 +151,7 @@ class Inputs:
             path,
             id_column=self.id_column,
             label_column=self.label_column,
-            feature_columns=chosen or None,
+            feature_columns=chosen,
             keep_columns=kept,
         )
 
@@ -132,6 +161,8 @@ class Inputs:
 
         if not Path(name).is_dir():
             raise GraphError(f"--onto {onto}: {name} must be a folder with tables of the new nodes and of their edges")
+        if self.logits is not None or self.embeddings is not None:
+            raise ParameterError(f"--onto {onto}: your network reads a whole graph: join it, and give its outputs there")
         before = self.graph(onto, features=features)
         return before, read_onto(
             name,

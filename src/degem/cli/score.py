@@ -136,7 +136,7 @@ def _judged_ids(
     if Path(new_since).resolve() == model.resolve():
         new = detector.fit_nodes_.new_in(graph)
     else:
-        before = inputs.graph(new_since, features=detector.feature_names_)
+        before = inputs.bare_graph(new_since)
         new = ~np.isin(graph.node_ids.astype(str), before.node_ids.astype(str))
     return [str(name) for name in graph.node_ids[new].tolist()]
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -32,9 +32,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from degem.data.fingerprint import fingerprint
+from degem.data.outputs import num_logits
 from degem.detectors.base import Detector, ScoreResult
 from degem.detectors.restoring import restored
 from degem.detectors.split import TrainingSet
+from degem.errors import DegemError
 from degem.graph import Graph
 from degem.parameters import Count, Dropout, NonNegative, Positive, Width
 from degem.seeding import seeded
@@ -42,6 +44,9 @@ from degem.training import History, OnProgress, evaluating, train
 
 if TYPE_CHECKING:
     from degem.nn.encoders_gnn import GCN, GraphTensors
+    from degem.nn.given_outputs import GivenOutputs
+
+    Network = GCN | GivenOutputs
 
 Losses = Callable[[Tensor, int], dict[str, Tensor]]
 
@@ -52,7 +57,7 @@ class Layers:
 
     Arguments:
         hidden: The output of each hidden layer, each of shape (n, d); the last is the penultimate one.
-        logits: The class logits, of shape (n, C).
+        logits: The class logits, of shape (n, C); without columns where embeddings alone were given.
     """
 
     hidden: tuple[Tensor, ...]
@@ -68,20 +73,20 @@ class BackboneCache:
     """Networks and forward passes that detectors share; see the module's text."""
 
     def __init__(self) -> None:
-        self._networks: dict[str, tuple[GCN, History]] = {}
-        self._layers: dict[tuple[int, int], tuple[GCN, Graph, Layers]] = {}
+        self._networks: dict[str, tuple[Network, History]] = {}
+        self._layers: dict[tuple[int, int], tuple[Network, Graph, Layers]] = {}
 
     def __contains__(self, key: str) -> bool:
         return key in self._networks
 
-    def network(self, key: str, make: Callable[[], tuple[GCN, History]]) -> tuple[GCN, History]:
+    def network(self, key: str, make: Callable[[], tuple[Network, History]]) -> tuple[Network, History]:
         """The network of that key, made if it is not there."""
         if key not in self._networks:
             self._networks[key] = make()
         network, history = self._networks[key]
         return network, {name: list(values) for name, values in history.items()}
 
-    def layers(self, network: GCN, graph: Graph, make: Callable[[], Layers]) -> Layers:
+    def layers(self, network: Network, graph: Graph, make: Callable[[], Layers]) -> Layers:
         """The layers of that network on that graph object, made if they are not there."""
         key = (id(network), id(graph))
         if key not in self._layers:
@@ -126,7 +131,7 @@ class GCNDetector(Detector):
     def _read(self, training: TrainingSet) -> None:
         """Learn from the network what else the score needs; of most methods nothing."""
 
-    def _trained(self, training: TrainingSet, on_progress: OnProgress) -> tuple[GCN, History]:
+    def _trained(self, training: TrainingSet, on_progress: OnProgress) -> tuple[Network, History]:
         """A network trained on :meth:`_losses`."""
         with seeded(training.seed):
             network = self.network_ = self._new_network(training.num_classes)  # the oracle scores it while it trains
@@ -173,9 +178,9 @@ class GCNDetector(Detector):
     def _score_layers(self, layers: Layers, graph: Graph) -> NDArray[np.floating[Any]]:
         """One score a node, higher = more OOD."""
 
-    def _probabilities(self, layers: Layers) -> NDArray[np.floating[Any]]:
+    def _probabilities(self, layers: Layers) -> NDArray[np.floating[Any]] | None:
         """The class probabilities: the softmax of the logits."""
-        return np.asarray(layers.logits.softmax(dim=1).numpy(force=True))
+        return np.asarray(layers.logits.softmax(dim=1).numpy(force=True)) if layers.logits.shape[1] else None
 
     def _score_in_training(self, training: TrainingSet, graph: Graph) -> ScoreResult:
         if not hasattr(self, "network_"):
@@ -214,7 +219,12 @@ class GCNDetector(Detector):
 
 @dataclass(kw_only=True, eq=False)
 class BackboneDetector(GCNDetector):
-    """The base of detectors that read a plain GCN classifier, so that several can share one: see the module's text."""
+    """The base of detectors that read a plain GCN classifier, so that several can share one: see the module's text.
+
+    Fitted on a wrapped graph they read the outputs of the user's own network: see :func:`degem.wrap`.
+    """
+
+    reads_logits: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         self._cache: BackboneCache | None = None
@@ -224,7 +234,19 @@ class BackboneDetector(GCNDetector):
         self._cache = cache
         return self
 
-    def _trained(self, training: TrainingSet, on_progress: OnProgress) -> tuple[GCN, History]:
+    @property
+    def latent_dim_(self) -> int:
+        """The width of the penultimate layer."""
+        count = num_logits(self.feature_names_)
+        return self.hidden_dim if count is None else self.num_features_ - count or count
+
+    def _trained(self, training: TrainingSet, on_progress: OnProgress) -> tuple[Network, History]:
+        count = num_logits(self.feature_names_)
+        if count is not None:
+            if self.reads_logits and count == 0:
+                raise DegemError(f"{self.name} reads logits, and embeddings alone were given: give logits too")
+            self.classes_ = tuple(range(count))  # of a class without a training node the network may be sure, too
+            return _given(count), {}
         if self._cache is None:
             return super()._trained(training, on_progress)
         make, key = super()._trained, self._fingerprint(training)
@@ -243,3 +265,22 @@ class BackboneDetector(GCNDetector):
         """Equal for equal training sets, seeds and network settings."""
         settings = [(field.name, getattr(self, field.name)) for field in fields(BackboneDetector)]
         return fingerprint(settings, training.graph, training.nodes)
+
+    def _restore(self, state: dict[str, Tensor]) -> None:
+        count = num_logits(self.feature_names_)
+        if count is None:
+            super()._restore(state)
+        else:
+            self.network_ = _given(count)
+
+    def _tensors(self, graph: Graph) -> GraphTensors:
+        from degem.nn.encoders_gnn import graph_tensors
+
+        own = num_logits(self.feature_names_) is None  # outputs of a network are what they are
+        return graph_tensors(graph, normalize_features=self.normalize_features and own, device=self.device)
+
+
+def _given(num_logits: int) -> GivenOutputs:
+    from degem.nn.given_outputs import GivenOutputs
+
+    return GivenOutputs(num_logits)

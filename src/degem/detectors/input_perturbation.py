@@ -9,13 +9,16 @@ import torch
 from torch import Tensor
 
 from degem.detectors.backbone import Layers
+from degem.errors import ParameterError
+from degem.nn.given_outputs import GivenOutputs
 
 if TYPE_CHECKING:
-    from degem.nn.encoders_gnn import GCN, GraphTensors
+    from degem.detectors.backbone import Network
+    from degem.nn.encoders_gnn import GraphTensors
 
 
 def perturbed_layers(
-    network: GCN, inputs: GraphTensors, loss: Callable[[Layers], Tensor], *, magnitude: float
+    network: Network, inputs: GraphTensors, loss: Callable[[Layers], Tensor], *, magnitude: float
 ) -> Layers:
     r"""The layers of a network after a small step of its input (Liang et al. 2018).
 
@@ -32,6 +35,8 @@ def perturbed_layers(
         loss: The loss :math:`\ell`, summed over nodes, as a function of the layers.
         magnitude: The step :math:`\varepsilon`, a share of the features' root mean square.
     """
+    if isinstance(network, GivenOutputs) and magnitude > 0:
+        raise ParameterError("a step of the input needs the network, and only its outputs are given: perturbation=0")
     features = inputs.features.to_dense().detach().clone().requires_grad_()
     *hidden, logits = network.layers(features, inputs.adjacency)
     (gradient,) = torch.autograd.grad(loss(Layers(tuple(hidden), logits)), features)

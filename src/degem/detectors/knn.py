@@ -35,6 +35,7 @@ class KNN(BackboneDetector):
 
     num_neighbors: Count = 10
 
+    reads_logits: ClassVar[bool] = False
     name: ClassVar[str] = "knn"
     paper: ClassVar[str] = "Sun et al. 2022"
 
@@ -57,4 +58,4 @@ class KNN(BackboneDetector):
 
     def _restore(self, state: dict[str, Tensor]) -> None:
         super()._restore(state)
-        self.bank_ = tensor_of(state, "bank", torch.float32, None, self.hidden_dim).numpy()
+        self.bank_ = tensor_of(state, "bank", torch.float32, None, self.latent_dim_).numpy()

@@ -45,6 +45,7 @@ class Mahalanobis(BackboneDetector):
 
     perturbation: NonNegative = 0.0
 
+    reads_logits: ClassVar[bool] = False
     name: ClassVar[str] = "mahalanobis"
     paper: ClassVar[str] = "Lee et al. 2018"
 
@@ -83,5 +84,5 @@ class Mahalanobis(BackboneDetector):
 
     def _restore(self, state: dict[str, Tensor]) -> None:
         super()._restore(state)
-        self.means_ = tensor_of(state, "means", torch.float64, len(self.classes_), self.hidden_dim)
-        self.precision_ = tensor_of(state, "precision", torch.float64, self.hidden_dim, self.hidden_dim)
+        self.means_ = tensor_of(state, "means", torch.float64, None, self.latent_dim_)
+        self.precision_ = tensor_of(state, "precision", torch.float64, self.latent_dim_, self.latent_dim_)

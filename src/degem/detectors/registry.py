@@ -41,6 +41,7 @@ METHODS = {
     "gpn": Listed("degem.detectors.gpn.GPN", "Stadler et al. 2021"),
     "grasp": Listed("degem.detectors.grasp.GRASP", "Ma et al. 2024"),
     "knn": Listed("degem.detectors.knn.KNN", "Sun et al. 2022"),
+    "latent-ebm": Listed("degem.detectors.latent_ebm.LatentEBM", "Chen et al. 2025"),
     "mahalanobis": Listed("degem.detectors.mahalanobis.Mahalanobis", "Lee et al. 2018"),
     "msp": Listed("degem.detectors.msp.MSP", "Hendrycks & Gimpel 2017"),
     "nodesafe": Listed("degem.detectors.nodesafe.NodeSafe", "Yang et al. 2025"),

@@ -55,6 +55,7 @@ class ResidualFlow(BackboneDetector):
     num_flow_steps: Count = 200
     flow_learning_rate: Positive = 1e-4
 
+    reads_logits: ClassVar[bool] = False
     name: ClassVar[str] = "residualflow"
     paper: ClassVar[str] = "Zisselman & Tamar 2020"
 
@@ -107,7 +108,7 @@ class ResidualFlow(BackboneDetector):
 
     def _restore(self, state: dict[str, Tensor]) -> None:
         super()._restore(state)
-        classes, width = len(self.classes_), self.hidden_dim
+        classes, width = len(state.get("means", ())), self.latent_dim_
         self.means_ = tensor_of(state, "means", torch.float32, classes, width).to(self.device)
         self.whitening_ = tensor_of(state, "whitening", torch.float32, width, width).to(self.device)
         # Zuko's flow cannot be made without memory: each coupling holds a square matrix, the file must hold as much.

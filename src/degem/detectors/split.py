@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from degem.errors import GraphError
+from degem.data.outputs import num_logits
+from degem.errors import CalibrationWarning, GraphError
 from degem.graph import Graph, NodeSet
 
+SEEN = (
+    "your network may have been trained on the nodes that calibrate, and then p-values are too small on new ones: name "
+    "the nodes that it was trained on (train= of degem.wrap, a column train_mask)"
+)
 CALIBRATION_SHARE, MOST_CALIBRATION_NODES = 0.1, 10_000  # more do not steady a rate any further
 
 
@@ -68,6 +74,8 @@ def resolve_training_set(
     if held_out is None:
         nothing = np.zeros(graph.num_nodes, dtype=np.bool_)
         held_out = _seeded_share(candidates, seed) if calibrate else nothing
+    if calibrate and train is None and num_logits(graph.feature_names) is not None:
+        warnings.warn(CalibrationWarning(SEEN), stacklevel=3)
     if train is None:
         train = known & ~held_out
     elif calibration_mask is None and "val" not in graph.masks:

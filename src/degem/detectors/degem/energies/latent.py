@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -58,19 +60,32 @@ class LatentEnergy(EnergyTerm):
         self.register_buffer("mean", torch.zeros(latent_dim))
 
     def fit(self, rows: TrainingRows) -> None:
-        """Fit the base in closed form, then the head by contrastive divergence."""
-        with torch.no_grad():
-            latents = rows.train_latent.latents
-            self.mean.copy_(latents.mean(dim=0))
-            points = self._points(latents)
-            classes = rows.labels if (rows.labels >= 0).all() else None
-            self.energy.set_base(fit_mixture(points.double().cpu().numpy(), classes))
-            whitened = self.energy.whiten(points)
-        self._train(whitened, rows.generator)
+        """Fit on the latents of training nodes."""
+        self.fit_latents(rows.train_latent.latents, rows.labels, rows.generator)
 
     def forward(self, latent: Latent) -> Tensor:
         """The energy of each row."""
-        energy: Tensor = self.energy(self._points(latent.latents))
+        return self.energy_of(latent.latents)
+
+    def fit_latents(self, latents: Tensor, labels: NDArray[np.int64], generator: torch.Generator) -> None:
+        """Fit the base in closed form, then the head by contrastive divergence.
+
+        Arguments:
+            latents: Latents of shape (n, d).
+            labels: The class of each, −1 where unknown.
+            generator: Source of randomness.
+        """
+        with torch.no_grad():
+            self.mean.copy_(latents.mean(dim=0))
+            points = self._points(latents)
+            classes = labels if (labels >= 0).all() else None
+            self.energy.set_base(fit_mixture(points.double().cpu().numpy(), classes))
+            whitened = self.energy.whiten(points)
+        self._train(whitened, generator)
+
+    def energy_of(self, latents: Tensor) -> Tensor:
+        """The energy of each latent."""
+        energy: Tensor = self.energy(self._points(latents))
         return energy
 
     def _points(self, latents: Tensor) -> Tensor:
