@@ -18,6 +18,8 @@ def test_fit_and_score_read_outputs_by_id(run, folder: Path, tmp_path: Path) -> 
     assert run("score", tmp_path / "model", folder, *columns, "--out", tmp_path / "scores.csv").code == 0
     scores = pd.read_csv(tmp_path / "scores.csv")
     assert scores["predicted_class"].tolist() == np.where(logits[:, 0] > logits[:, 1], "red", "blue").tolist()
+    since = run("score", tmp_path / "model", folder, *columns, "--new-since", folder, "--out", tmp_path / "new.csv")
+    assert "of 0 nodes" in since.out
     silent = run("score", tmp_path / "model", folder, *columns[:4], "--out", tmp_path / "scores.csv")
     assert silent.code == 2
     assert "--logits or --embeddings FILE" in silent.err

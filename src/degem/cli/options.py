@@ -115,7 +115,7 @@ class Inputs:
 
         if self.logits is None and self.embeddings is None:
             if num_logits(features) is not None:
-                raise ParameterError(f"{name}: the model reads outputs of your own network: give --logits or --embeddings")
+                raise ParameterError(f"{name}: the model reads a network of yours: --logits or --embeddings FILE")
             return self._graph(name, listed(self.feature_columns) or features, needed)
         graph = self.bare_graph(name, needed)
         logits, names = (None, None) if self.logits is None else read_outputs(self.logits, graph)
@@ -162,7 +162,7 @@ class Inputs:
         if not Path(name).is_dir():
             raise GraphError(f"--onto {onto}: {name} must be a folder with tables of the new nodes and of their edges")
         if self.logits is not None or self.embeddings is not None:
-            raise ParameterError(f"--onto {onto}: your network reads a whole graph: join it, and give its outputs there")
+            raise ParameterError(f"--onto {onto}: your network reads the whole graph: join it yourself")
         before = self.graph(onto, features=features)
         return before, read_onto(
             name,
