@@ -28,6 +28,9 @@ def test_rows_of_a_table_are_called_as_in_the_paper(name: str) -> None:
             "knn",
             "grasp",
             "nodesafe",
+            "gold",
+            "energydef",
+            "rsl",
             "learner",
             "exposed",
         }:

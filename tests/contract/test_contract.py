@@ -21,6 +21,7 @@ from degem.errors import DegemError, GraphError, NotFittedError, ParameterError,
 METHODS = sorted(Detector.registry)
 # Enough to learn an easy graph, little enough for a suite: used where a method has such a parameter.
 QUICK = {"num_epochs": 40, "num_teacher_epochs": 20, "num_flow_steps": 20, "latent_dim": 16, "num_flows": 2}
+QUICK |= {"num_diffusion_steps": 20, "diffusion_epochs": 10}
 # What the quick settings are too small for.
 NEEDED_FOR_SIGN: dict[str, dict[str, Any]] = {
     "gpn": {"num_epochs": 100, "num_flows": 10},
@@ -28,8 +29,8 @@ NEEDED_FOR_SIGN: dict[str, dict[str, Any]] = {
 }
 # One number a node and a fixed direction: whether a shift raises it says nothing about their sign.
 ONE_NUMBER = {"degree", "nonzeros", "norm"}
-# Its attention can only learn outliers that are in the training graph, unlabelled.
-NEEDS_OUTLIERS_IN_SIGHT = {"oodgat"}
+# They can only learn outliers that are in the training graph, unlabelled.
+NEEDS_OUTLIERS_IN_SIGHT = {"oodgat", "rsl"}
 
 
 def make(method: str, **changes: Any) -> Detector:
