@@ -28,9 +28,9 @@ sums (signed features stay as they are), for every method alike.
   choosing or thresholds. [method.md](method.md) tells how the default configuration itself was chosen.
 - **oracle**: the paper's way: the step with the best test AUROC + test accuracy counts.
 
-The published figures are an oracle of one run each. Where energies are propagated, a node without neighbours keeps its own; the
-authors' programs draw it towards zero, the energy of an outlier, which helps GNNSafe and NodeSafe on structure shifts whose random
-graph has such nodes (Cora, Cornell, Actor).
+The published figures are an oracle of one run each. Where energies are propagated, a node without neighbours keeps its
+own; the authors' programs draw it towards zero, the energy of an outlier, which helps GNNSafe and NodeSafe on structure
+shifts whose random graph has such nodes (Cora, Cornell, Actor).
 """
 
 
