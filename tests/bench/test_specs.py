@@ -31,6 +31,7 @@ def test_rows_of_a_table_are_called_as_in_the_paper(name: str) -> None:
             "gold",
             "energydef",
             "rsl",
+            "latent-ebm",
             "learner",
             "exposed",
         }:

@@ -95,9 +95,11 @@ class GOLD(GCNDetector):
     paper: ClassVar[str] = "Wang et al. 2025"
 
     def _trained(self, training: TrainingSet, on_progress: OnProgress) -> tuple[GCN, History]:
-        network, warmup = super()._trained(training, on_progress)
         inputs = self._tensors(training.graph)
-        with seeded(training.seed + 1):
+        with seeded(training.seed):
+            network = self.network_ = self._new_network(training.num_classes)
+            plain = self._losses(network, training)
+            warmup = self._optimise(network, inputs, plain, self.num_epochs, on_progress)
             detector = self.detector_ = self._new_detector()
             diffusion = Diffusion(self.hidden_dim, self.diffusion_dim, num_steps=self.num_diffusion_steps)
             steps = self._rounds(network, detector, diffusion.to(self.device), inputs, training)
