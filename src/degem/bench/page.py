@@ -9,6 +9,7 @@ from degem.bench.formats import markdown
 from degem.bench.paper import published_seconds
 from degem.bench.results import Results
 from degem.bench.specs import TRIVIAL, Spec
+from degem.bench.standings import standings_grid
 from degem.bench.store import Row
 from degem.bench.summary import Entry, collected, entries, estimate
 from degem.bench.tables import grids
@@ -41,7 +42,8 @@ def results_page(results: Results, pictures: Sequence[str] = ()) -> str:
         results: The rows, and the tables they fill.
         pictures: Paths of figures to show, as seen from the page.
     """
-    lines = [HEAD, *_coverage(results), *(f"![{picture}]({picture})\n" for picture in pictures)]
+    lines = [HEAD, markdown(standings_grid(results.rows)), *_coverage(results)]
+    lines += [f"![{picture}]({picture})\n" for picture in pictures]
     for protocol in results.protocols:
         lines += [f"## Protocol {protocol}", ""]
         for spec in (spec for spec, kind in results.tables if kind == protocol):

@@ -45,7 +45,8 @@ class Diffusion(nn.Module):
 
     def forward(self, x: Tensor, steps: Tensor) -> Tensor:
         """The noise in ``x``, of shape (n, dim), at ``steps`` of shape (n,) or a single one."""
-        times = self.time(self.get_buffer("waves"))[steps]  # one row a step: there are fewer steps than nodes
+        once, places = steps.unique(return_inverse=True)  # there are fewer steps than nodes
+        times = self.time(self.get_buffer("waves")[once])[places]
         noise: Tensor = self.last(self.norm(functional.relu(self.first(x)) + times))
         return noise
 

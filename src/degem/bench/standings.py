@@ -1,0 +1,107 @@
+"""The first table of the results: the default detector beside the others nearest to it, and what each costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from degem.bench.comparison import Comparison, compare
+from degem.bench.formats import PLAIN, Grid
+from degem.bench.store import Described, Row
+from degem.bench.summary import PARTS, part_of
+from degem.shifts.scenarios import SYNTHETIC, kind_of
+
+OURS = "degem"
+SHOWN, LEVEL = 5, 0.05
+OTHERS = (PARTS[0], PARTS[2])
+NATURAL = ("domain", "fraud", "time")
+
+
+@dataclass(frozen=True)
+class Field:
+    """Cells that are compared together.
+
+    Arguments:
+        name: What it is called.
+        protocol: The protocol of its rows.
+        holds: Whether a row belongs to it, given the protocol.
+    """
+
+    name: str
+    protocol: str
+    holds: Callable[[Row], bool]
+
+
+FIELDS = (
+    Field("arrival, made shifts", "arrival", lambda row: kind_of(row.shift) not in NATURAL),
+    Field("arrival, natural shifts", "arrival", lambda row: kind_of(row.shift) in NATURAL),
+    Field("whole graph", "strict", lambda row: not row.dataset.startswith(SYNTHETIC)),
+)
+
+
+def standings_grid(rows: Sequence[Row]) -> Grid:
+    """For each field the other detectors that come nearest to the default, or are ahead of it.
+
+    Methods that see OOD nodes are left out, and those that share fewer than half of the default's cells.
+
+    Arguments:
+        rows: Stored rows, of any table and protocol.
+    """
+    plain = [row for row in rows if not row.error and Described.model_validate_json(row.parameters).label_rate == 1]
+    parts = []
+    for field in FIELDS:
+        here = [row for row in plain if row.protocol == field.protocol and field.holds(row)]
+        lines = _lines(here, field.protocol)
+        if lines:
+            parts.append((field.name, tuple(tuple((text, PLAIN) for text in line) for line in lines)))
+    header = ("the other", "cells", "its AUROC", "degem there", "degem wins", "loses", "p", "seconds", "MiB")
+    notes = (
+        f"The {SHOWN} detectors without OOD examples whose mean AUROC is highest beside degem's on shared cells.",
+        f"Wins and losses by mean over seeds; in brackets those whose paired t-test has p < {LEVEL}.",
+        "p: Wilcoxon's signed-rank test on the mean difference of each cell.",
+        "Seconds of fitting and scoring, and peak memory: medians over the rows, the other's / degem's.",
+    )
+    return Grid("degem beside the others, AUROC ↑", header, tuple(parts), notes)
+
+
+def _lines(rows: list[Row], protocol: str) -> list[tuple[str, ...]]:
+    """One line a method, the hardest to beat first."""
+    methods = sorted({row.method for row in rows if part_of(row.method) in OTHERS and not row.method.startswith(OURS)})
+    cells = len({(row.dataset, row.shift) for row in rows if row.method == OURS})
+    found = []
+    for method in methods:
+        compared = compare(rows, protocol, OURS, method)
+        places, overall = compared[:-1], compared[-1:]
+        if not places or 2 * len(places) < cells:
+            continue
+        figures = [f"{overall[0].second:.1f}", f"{overall[0].first:.1f}", _count(places, 1), _count(places, -1)]
+        figures.append(f"{overall[0].p_value:.2g}")
+        costs = [_costs(rows, method, cost) for cost in (_seconds, _memory)]
+        found.append((overall[0].difference.mean, (method, str(len(places)), *figures, *costs)))
+    return [line for _, line in sorted(found)[:SHOWN]]
+
+
+def _count(places: list[Comparison], sign: int) -> str:
+    """How many differences have this sign, and how many of those are beyond chance."""
+    signed = [place for place in places if sign * place.difference.mean > 0]
+    return f"{len(signed)} ({sum(place.p_value < LEVEL for place in signed)})"
+
+
+def _costs(rows: list[Row], method: str, cost: Callable[[Row], float]) -> str:
+    """The median cost of a method and of the default, on the cells that both have."""
+    shared = {(row.dataset, row.shift) for row in rows if row.method == method}
+    sides = (
+        [cost(row) for row in rows if row.method == one and (row.dataset, row.shift) in shared]
+        for one in (method, OURS)
+    )
+    return " / ".join(f"{np.median(side):,.3g}" for side in sides)
+
+
+def _seconds(row: Row) -> float:
+    return row.fit_seconds + row.score_seconds
+
+
+def _memory(row: Row) -> float:
+    return row.peak_mib
