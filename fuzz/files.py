@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import scipy.sparse as sp
 
 from degem import Graph, read_graph
+from degem.schema import TableSchema
 from fuzz.mutate import spoil_array, spoil_bytes
 
 Attempt = Callable[[], None]
@@ -65,7 +66,8 @@ def csv_folder(rng: Random, folder: Path) -> Attempt:
         (folder / f"{name}.csv").write_bytes(text)
 
     def attempt() -> None:
-        graph = read_graph(folder)
+        read_graph(folder)
+        graph = read_graph(folder, schema=TableSchema())
         rows = list(csv.DictReader(io.StringIO(texts["nodes"].decode("utf-8-sig"), newline="")))
         rows = [row for row in rows if any(row.values())]
         expect(graph.num_nodes == len(rows), f"{graph.num_nodes} nodes of {len(rows)} rows")
@@ -96,7 +98,8 @@ def parquet_folder(rng: Random, folder: Path) -> Attempt:
         victim.write_bytes(spoil_bytes(rng, victim.read_bytes()))
 
     def attempt() -> None:
-        graph = read_graph(folder)
+        read_graph(folder)
+        graph = read_graph(folder, schema=TableSchema())
         table = pq.read_table(folder / "nodes.parquet").replace_schema_metadata(None).to_pandas(ignore_metadata=True)
         expect(graph.num_nodes == len(table), "another number of nodes")
         for column, name in enumerate(graph.feature_names or ()):

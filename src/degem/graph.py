@@ -39,6 +39,7 @@ from degem.graph_inputs import (
 )
 from degem.ops.mapped import rows_of
 from degem.ops.structural import structural_features
+from degem.schema import TableSchema
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -59,6 +60,7 @@ class Graph:
         class_names: The name of each class, if they have one; ``labels`` index it.
         masks: Named node sets, such as ``train``, ``val`` and ``test``.
         columns: Further columns of the node table, such as a time or a ground truth.
+        schema: How the columns of a table became features, if they come from one.
 
     Example:
         >>> graph = Graph.from_arrays(features=np.eye(3), edges=[(0, 1), (1, 2)], labels=[0, 1, -1])
@@ -76,6 +78,7 @@ class Graph:
     class_names: tuple[str, ...] | None = None
     masks: Mapping[str, NDArray[np.bool_]] = dataclasses.field(default_factory=dict)
     columns: Mapping[str, NDArray[Any]] = dataclasses.field(default_factory=dict)
+    schema: TableSchema | None = None
 
     def __post_init__(self) -> None:
         """Check every part and keep it as a read-only view."""
@@ -188,6 +191,7 @@ class Graph:
         class_names: Sequence[str] | None = None,
         masks: Mapping[str, ArrayLike] | None = None,
         columns: Mapping[str, ArrayLike] | None = None,
+        schema: TableSchema | None = None,
         structural_seed: int = 0,
     ) -> Graph:
         """A graph from arrays: edges made undirected, duplicates merged, self-loops dropped, each with a notice.
@@ -218,6 +222,7 @@ class Graph:
             class_names=names_or_none("class_names", class_names),
             masks=named_masks,
             columns=named_columns,
+            schema=schema,
         )
 
     @classmethod

@@ -23,7 +23,7 @@ def test_fit_from_a_folder(run, folder, tmp_path):
     }  # fmt: skip
     loaded = DeGEM.load(out)
     assert (loaded.num_epochs, loaded.langevin.num_steps, loaded.seed) == (2, 3, 5)
-    assert loaded.feature_names_ == tuple(f"x{column}" for column in range(12))
+    assert loaded.feature_names_ == (*(f"x{column}" for column in range(12)), "(unseen)")
 
 
 def test_notices_are_one_line_each(run, folder, tmp_path):
@@ -90,6 +90,8 @@ def test_a_dry_run_tells_the_cost_and_fits_nothing(run, folder, tmp_path):
     assert told["nodes"] == 120
     assert told["memory_mib"] > 0
     assert told["disk_mib"] == 0
+    assert told["columns"]["x11"].startswith("number: centre ")
+    assert "x11: number: centre " in run("fit", folder, *words).out
     outcome = run("fit", folder, "--out", tmp_path / "model", *words, "--memory-budget", 1, "--set", "num_hops=50")
     assert "MiB of temporary files" in outcome.out
     outcome = run("fit", folder, *words, "--method", "msp")

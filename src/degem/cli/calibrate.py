@@ -39,7 +39,7 @@ def calibrate(
     """
     check_folder(out, mkdir)
     detector = inputs.detector(model)
-    loaded = inputs.graph(graph, features=detector.feature_names_)
+    loaded = inputs.graph(graph, model=detector)
     if nodes is not None:
         wanted = ids_in(nodes)
     else:

@@ -50,7 +50,7 @@ def compare(
             f"ask for at least {round(2 / max(fail_on_drift, 1e-9))}"
         )
     detector = inputs.detector(model)
-    windows = [inputs.graph(name, features=detector.feature_names_) for name in (reference, current)]
+    windows = [inputs.graph(name, model=detector) for name in (reference, current)]
     found = compare_windows(detector, *windows, alpha=alpha, num_permutations=permutations, seed=seed)
     level = 0.01 if fail_on_drift is None else fail_on_drift
     if out is not None:

@@ -56,7 +56,7 @@ def evaluate(
     Example: degem evaluate model my_graph/ --ood is_ood
     """
     detector = inputs.detector(model)
-    loaded = inputs.graph(graph, features=detector.feature_names_, needed=[ood])
+    loaded = inputs.graph(graph, model=detector, needed=[ood])
     is_ood = truth_column(loaded, ood)
     table = detector.score_table(loaded, alpha=alpha, fdr=fdr, by_degree=by_degree)
     is_id = judged(loaded, is_ood)

@@ -31,8 +31,8 @@ def explain(
     from degem.explain import explain as explained
 
     detector = inputs.detector(model)
-    loaded = inputs.graph(graph, features=detector.feature_names_)
-    trained_on = None if reference is None else inputs.graph(reference, features=detector.feature_names_)
+    loaded = inputs.graph(graph, model=detector)
+    trained_on = None if reference is None else inputs.graph(reference, model=detector)
     found = explained(detector, loaded, rows_named(loaded, nodes), reference=trained_on)
     if as_json:
         print_json([explanation.to_dict() for explanation in found])

@@ -12,7 +12,7 @@ import typer
 from degem.cli.common import check_folder, exposed_nodes, print_json
 from degem.cli.messages import tell
 from degem.cli.options import AsJson, Exposure, GraphArgument, Inputs, Mkdir, Seed, prepare_machine, takes_inputs
-from degem.errors import ParameterError
+from degem.errors import ParameterError, one_line
 
 if TYPE_CHECKING:
     from degem import Detector, Graph
@@ -41,7 +41,10 @@ def fit(
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Tell the memory, disk and time a fit takes, and stop.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Tell how columns are encoded, what memory, disk and time a fit takes, and stop."
+        ),
     ] = False,
     seed: Seed = 0,
     as_json: AsJson = False,
@@ -125,9 +128,13 @@ def _tell_cost(detector: Detector, graph: Graph, as_json: bool) -> None:
     if not isinstance(detector, Estimable):
         raise ParameterError(f"--dry-run: {detector.name} cannot tell what it takes; degem can")
     cost = detector.estimate(graph)
+    columns = {} if graph.schema is None else graph.schema.descriptions()
     if as_json:
-        print_json({"nodes": graph.num_nodes, "edges": graph.num_edges, **dataclasses.asdict(cost)})
+        counts = {"nodes": graph.num_nodes, "edges": graph.num_edges}
+        print_json({**counts, **dataclasses.asdict(cost), "columns": columns})
     else:
+        for name, treatment in columns.items():
+            typer.echo(one_line(f"{name}: {treatment}"))
         typer.echo(
             f"{graph!r}: about {cost.memory_mib:,.0f} MiB of memory, {cost.disk_mib:,.0f} MiB of temporary files, "
             f"{cost.seconds:,.0f} s on two cores"

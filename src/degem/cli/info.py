@@ -14,12 +14,15 @@ def info(model: ModelArgument, as_json: AsJson = False) -> None:
     Example: degem info model --json
     """
     from degem import model_file
+    from degem.detectors.restoring import Stored
 
     state, metadata = model_file.read(model)
+    schema = model_file.checked(model, Stored, metadata).table_schema
     document: dict[str, Any] = {
         "method": metadata["method"],
         "parameters": metadata["parameters"],
         "features": metadata["num_features"],
+        "columns": {} if schema is None else schema.descriptions(),
         "classes": metadata["class_names"] or metadata["classes"],
         "training_nodes": metadata["num_training_nodes"],
         "calibration_nodes": len(state.get("calibration.scores", ())),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import tomllib
 import warnings
 from collections.abc import Callable, Sequence
 from enum import StrEnum
@@ -24,6 +25,14 @@ class Exchangeable(StrEnum):
 
     nodes = "nodes"
     edges = "edges"
+
+
+class UnknownIds(StrEnum):
+    """What happens to edges to ids that the node table lacks."""
+
+    error = "error"
+    drop = "drop"
+    add = "add"
 
 
 def _level(context: typer.Context, option: typer.CallbackParam, value: float | None) -> float | None:
@@ -84,6 +93,18 @@ class Inputs:
         str | None,
         typer.Option(metavar="A,B,…", help="Columns that are no features, such as a year or a ground truth."),
     ] = None
+    columns: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TOML",
+            help='How columns are encoded, a line each: zip = "category". fit --dry-run lists it.',
+            show_default="as their values suggest, or the model's",
+        ),
+    ] = None
+    unknown_ids: Annotated[
+        UnknownIds | None,
+        typer.Option(help="What to do with edges to ids that are no nodes.", show_default="error, or the model's"),
+    ] = None
     logits: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Class logits of your own network: .npy in the nodes' order, or a table."),
@@ -103,20 +124,20 @@ class Inputs:
         prepare_machine(self.threads, self.device)
         return Detector.load(model, device=self.device)
 
-    def graph(self, name: str, *, features: Sequence[str] | None = None, needed: Sequence[str | None] = ()) -> Graph:
+    def graph(self, name: str, *, model: Detector | None = None, needed: Sequence[str | None] = ()) -> Graph:
         """The graph that GRAPH stands for: a folder or file of that name, else a dataset.
 
         Arguments:
             name: What the user wrote.
-            features: The features of a folder where the flags are silent: a model's.
+            model: The detector whose columns a folder must have, encoded as at its fit.
             needed: Further columns to keep, such as the one of ``--ood``.
         """
         from degem.data.outputs import num_logits, read_outputs, wrap
 
         if self.logits is None and self.embeddings is None:
-            if num_logits(features) is not None:
+            if model is not None and num_logits(model.feature_names_) is not None:
                 raise ParameterError(f"{name}: the model reads a network of yours: --logits or --embeddings FILE")
-            return self._graph(name, listed(self.feature_columns) or features, needed)
+            return self._graph(name, self._table_options(model), needed)
         graph = self.bare_graph(name, needed)
         logits, names = (None, None) if self.logits is None else read_outputs(self.logits, graph)
         embeddings = None if self.embeddings is None else read_outputs(self.embeddings, graph)[0]
@@ -126,36 +147,53 @@ class Inputs:
         """The graph without the feature columns of its folder."""
         from degem.errors import GraphNotice
 
+        options = self._table_options(None) | ({"feature_columns": []} if Path(name).is_dir() else {})
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "the graph has no features", GraphNotice)
-            return self._graph(name, [], needed)
+            return self._graph(name, options, needed)
 
-    def _graph(self, name: str, features: Sequence[str] | None, needed: Sequence[str | None]) -> Graph:
-        """The graph, from a folder with these feature columns."""
+    def _graph(self, name: str, options: dict[str, Any], needed: Sequence[str | None]) -> Graph:
+        """The graph, from a folder with these options."""
         from degem.data.files import read_graph
 
         path = Path(name)
-        chosen, kept = listed(self.feature_columns), listed(self.keep_columns) or []
         if path.is_dir():
-            chosen = None if features is None else list(features)
-            kept = list(dict.fromkeys([*kept, *(column for column in needed if column)]))
-        elif not path.exists() and path.name == name and not path.suffix:
-            from degem.data.datasets import ALIASES, DATASETS, load_dataset
+            kept = [*options["keep_columns"], *(column for column in needed if column)]
+            options["keep_columns"] = list(dict.fromkeys(kept))
+        else:
+            del options["schema"]
+            options["feature_columns"] = listed(self.feature_columns)
+            if not path.exists() and path.name == name and not path.suffix:
+                from degem.data.datasets import ALIASES, DATASETS, load_dataset
 
-            if name.lower() not in {*DATASETS, *ALIASES}:
-                raise GraphError(f"{name} is neither a folder or file nor a dataset: degem datasets lists the datasets")
-            if any((self.id_column, self.label_column, chosen, kept)):
-                raise ParameterError(f"{name}: columns are chosen in folders of tables only, a dataset has its own")
-            return load_dataset(name)
-        return read_graph(
-            path,
-            id_column=self.id_column,
-            label_column=self.label_column,
-            feature_columns=chosen,
-            keep_columns=kept,
-        )
+                if name.lower() not in {*DATASETS, *ALIASES}:
+                    raise GraphError(
+                        f"{name} is neither a folder or file nor a dataset: degem datasets lists the datasets"
+                    )
+                if any(options.values()):
+                    raise ParameterError(f"{name}: columns are chosen in folders of tables only, a dataset has its own")
+                return load_dataset(name)
+        return read_graph(path, **options)
 
-    def graph_joined(self, name: str, onto: str, features: Sequence[str] | None) -> tuple[Graph, Graph]:
+    def _table_options(self, model: Detector | None) -> dict[str, Any]:
+        """What the flags, and a model, say of a graph's tables, as ``read_graph`` takes it."""
+        from degem.schema import TableSchema
+
+        features, schema = listed(self.feature_columns), None
+        if model is not None:
+            schema = model.schema_ or TableSchema()
+            features = features or (None if schema.columns else model.feature_names_)
+        return {
+            "id_column": self.id_column,
+            "label_column": self.label_column,
+            "feature_columns": features,
+            "keep_columns": listed(self.keep_columns) or [],
+            "columns": None if self.columns is None else _treatments(self.columns),
+            "schema": schema,
+            "unknown_ids": None if self.unknown_ids is None else self.unknown_ids.value,
+        }
+
+    def graph_joined(self, name: str, onto: str, model: Detector) -> tuple[Graph, Graph]:
         """The graph ``onto``, and the one it becomes when the new nodes in a folder arrive."""
         from degem.data.onto import read_onto
 
@@ -163,15 +201,20 @@ class Inputs:
             raise GraphError(f"--onto {onto}: {name} must be a folder with tables of the new nodes and of their edges")
         if self.logits is not None or self.embeddings is not None:
             raise ParameterError(f"--onto {onto}: your network reads the whole graph: join it yourself")
-        before = self.graph(onto, features=features)
-        return before, read_onto(
-            name,
-            before,
-            id_column=self.id_column,
-            label_column=self.label_column,
-            feature_columns=listed(self.feature_columns) or before.feature_names,
-            keep_columns=listed(self.keep_columns) or (),
-        )
+        before = self.graph(onto, model=model)
+        return before, read_onto(name, before, **self._table_options(model))
+
+
+def _treatments(path: Path) -> dict[str, str]:
+    """The treatments of columns in a TOML file."""
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ParameterError(f"--columns {path} cannot be read: {error}") from None
+    for name, treatment in found.items():
+        if not isinstance(treatment, str):
+            raise ParameterError(f'--columns {path}: {name!r} needs one treatment, such as {name} = "category"')
+    return found
 
 
 def takes_inputs(command: Callable[..., None]) -> Callable[..., None]:

@@ -50,8 +50,8 @@ def report(
     detector = inputs.detector(model)
     if detector.get_params().get("memory_budget", REPORT_BUDGET) is None:
         detector.set_params(memory_budget=REPORT_BUDGET)
-    loaded = inputs.graph(graph, features=detector.feature_names_, needed=[ood, time])
-    trained_on = None if reference is None else inputs.graph(reference, features=detector.feature_names_)
+    loaded = inputs.graph(graph, model=detector, needed=[ood, time])
+    trained_on = None if reference is None else inputs.graph(reference, model=detector)
     write_report(
         detector,
         loaded,

@@ -91,10 +91,10 @@ def score(
     with progress_bar() as on_progress:
         on_progress(Progress("read", 0, 1))
         if onto is None:
-            loaded = inputs.graph(graph, features=detector.feature_names_)
+            loaded = inputs.graph(graph, model=detector)
             only = _judged_ids(loaded, detector, model, inputs, new_since, nodes)
         else:
-            before, loaded = inputs.graph_joined(graph, onto, detector.feature_names_)
+            before, loaded = inputs.graph_joined(graph, onto, detector)
             only = loaded.node_ids[before.num_nodes :].tolist()
         on_progress(Progress("score", 0, 1))
         table = detector.score_table(

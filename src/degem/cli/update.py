@@ -47,7 +47,7 @@ def update(
     """
     check_folder(out, mkdir)
     old = inputs.detector(model)
-    loaded = inputs.graph(graph, features=old.feature_names_, needed=[exposure])
+    loaded = inputs.graph(graph, model=old, needed=[exposure])
     flagged = old.predict(loaded, alpha=alpha) == 1
     new = type(old)(**old.get_params(deep=False))
     learnt = loaded if old.classes_ else loaded.subgraph(_trusted(loaded, old, flagged))

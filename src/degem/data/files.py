@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from degem.data.archives import read_npz
 from degem.data.memmap import is_memmap, read_memmap
-from degem.data.tables import read_folder
+from degem.data.tables import TableOptions, read_folder
 from degem.errors import GraphError
 from degem.graph import Graph
+from degem.schema import TableSchema, UnknownIds
 
 
 def read_graph(
@@ -19,13 +20,17 @@ def read_graph(
     label_column: str | None = None,
     feature_columns: Sequence[str] | None = None,
     keep_columns: Sequence[str] = (),
+    columns: Mapping[str, str] | None = None,
+    schema: TableSchema | None = None,
+    unknown_ids: UnknownIds | None = None,
 ) -> Graph:
     """Read a graph from a folder with ``nodes`` and ``edges`` tables (CSV or Parquet), or from an ``.npz`` archive.
 
     A folder of ``.npy`` files is opened as memory maps: see :func:`~degem.data.memmap.read_memmap`.
-    The other arguments choose columns of the node table of a folder. Anything wrong in a file is a
-    :class:`~degem.errors.GraphError` that names the file, the column and the row (the first row after the header is
-    row 1); nothing is repaired in silence.
+    The other arguments are for a folder of tables. Its columns are encoded, each by a treatment of its own (numbers
+    scaled, categories as indicators, …): how, is learnt from the table and kept in :attr:`Graph.schema`. Anything wrong
+    in a file is a :class:`~degem.errors.GraphError` that names the file, the column and the row (the first row after
+    the header is row 1); nothing is repaired in silence.
 
     Arguments:
         path: The folder, or the ``.npz`` file.
@@ -33,6 +38,12 @@ def read_graph(
         label_column: The nodes' classes, empty where unknown. Default: ``label``, where there is such a column.
         feature_columns: The features, in this order. Default: every column that has no other role.
         keep_columns: Columns that are no features, but come along in :attr:`Graph.columns`, such as a year.
+        columns: Treatments of columns, by name, where the usual ones will not do: ``number``, ``skewed``, ``boolean``,
+            ``date``, ``time``, ``category``, ``as is``, ``left out``.
+        schema: How to encode a graph that comes later: ``detector.schema_``, or the earlier graph's ``schema``. An
+            empty ``TableSchema()`` takes numbers as they are.
+        unknown_ids: Edges to ids that are not in the node table are an ``error``, or ``drop`` them, or ``add`` the
+            nodes. Default: the schema's, else ``error``.
 
     Example:
         >>> import tempfile
@@ -41,27 +52,32 @@ def read_graph(
         >>> _ = (folder / "edges.csv").write_text("source,target\\nann,bob\\n")
         >>> graph = read_graph(folder, keep_columns=["year"])
         >>> graph
-        Graph(2 nodes, 1 edges, 1 features, 1 classes)
+        Graph(2 nodes, 1 edges, 2 features, 1 classes)
+        >>> graph.feature_names
+        ('x', '(unseen)')
         >>> graph.columns["year"]
         array([1999, 2001])
     """
-    path = Path(path)
-    if is_memmap(path):
-        if any((id_column, label_column, feature_columns, keep_columns)):
-            raise GraphError(f"{path}: columns are chosen in folders of tables only, this one holds arrays")
-        return read_memmap(path)
-    if path.is_dir():
-        return read_folder(
-            path,
+    path, options = (
+        Path(path),
+        TableOptions(
             id_column=id_column,
             label_column=label_column,
             feature_columns=feature_columns,
             keep_columns=keep_columns,
-        )
+            columns=columns,
+            schema=schema,
+            unknown_ids=unknown_ids,
+        ),
+    )
+    if path.is_dir() and not is_memmap(path):
+        return read_folder(path, options)
+    if any((id_column, label_column, feature_columns, keep_columns, columns)):
+        raise GraphError(f"{path}: columns are chosen in folders of tables only, this one holds arrays with their own")
+    if path.is_dir():
+        return read_memmap(path)
     if not path.exists():
         raise GraphError(f"{path} does not exist: give a folder with nodes and edges tables, or an .npz file")
     if path.suffix != ".npz":
         raise GraphError(f"{path} is no graph: give the folder that holds the nodes and edges tables, or an .npz file")
-    if any((id_column, label_column, feature_columns, keep_columns)):
-        raise GraphError(f"{path}: columns are chosen in folders of tables only, an .npz archive names its own")
     return read_npz(path)

@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from degem.data.tables import read_edges, read_nodes, table_path
+from degem.data.tables import TableOptions, folder_tables, read_parts
 from degem.errors import GraphError, quoted
 from degem.graph import Graph
+from degem.schema import TableSchema
 
 
-def read_onto(
-    folder: str | Path,
-    graph: Graph,
-    *,
-    id_column: str | None = None,
-    label_column: str | None = None,
-    feature_columns: Sequence[str] | None = None,
-    keep_columns: Sequence[str] = (),
-) -> Graph:
+def read_onto(folder: str | Path, graph: Graph, **options: Any) -> Graph:
     """A graph and, behind its nodes, new ones from a folder whose edges may end at nodes of either.
 
     It is for scoring: the joined graph has features, edges and ids, but neither labels, masks nor columns.
@@ -33,7 +26,7 @@ def read_onto(
     Arguments:
         folder: The tables of the new nodes and of their edges.
         graph: The graph they arrive in.
-        id_column: This and the others as in :func:`degem.read_graph`.
+        options: As :func:`degem.read_graph` takes them; columns are encoded as those of the graph were.
 
     Example:
         >>> import tempfile
@@ -46,27 +39,31 @@ def read_onto(
                [1., 0., 0.],
                [1., 0., 0.]], dtype=float32)
     """
-    nodes, edges = table_path(Path(folder), "nodes"), table_path(Path(folder), "edges")
-    ids, new = read_nodes(nodes, id_column, label_column, feature_columns, keep_columns)
+    nodes, edges = folder_tables(Path(folder))
     old_ids = graph.node_ids.astype(str)
-    known = pa.chunked_array([pa.array(old_ids, pa.string()), *pc.cast(ids, pa.string()).chunks])
+    how = TableOptions(**options)
+    schema = graph.schema or how.schema or TableSchema()
+    if not schema.columns:
+        how = replace(how, feature_columns=how.feature_columns or graph.feature_names)
+    new, ends = read_parts(nodes, edges, replace(how, schema=schema), before=pa.chunked_array([old_ids], pa.string()))
     again = np.isin(new["node_ids"].astype(str), old_ids)
     if again.any():
         row = int(again.argmax())
         raise GraphError(
-            f"{nodes}: row {row + 1}: the graph that the nodes arrive in has {quoted(str(new['node_ids'][row]))} "
+            f"{nodes.name}: row {row + 1}: the graph that the nodes arrive in has {quoted(str(new['node_ids'][row]))} "
             f"already, and {int(again.sum()) - 1:,} more: leave out what is not new"
         )
     return Graph.from_arrays(
-        edges=np.concatenate([np.stack(graph.adjacency.nonzero(), axis=1), read_edges(edges, nodes, known)]),
-        features=_stacked(nodes, graph, new["features"], new["feature_names"]),
-        node_ids=known.to_numpy(),
+        edges=np.concatenate([np.stack(graph.adjacency.nonzero(), axis=1), ends]),
+        features=_stacked(nodes.name, graph, new.get("features"), new.get("feature_names")),
+        node_ids=np.concatenate([old_ids, new["node_ids"].astype(str)]).astype(object),
         feature_names=graph.feature_names or new["feature_names"],
+        schema=graph.schema,
     )
 
 
 def _stacked(
-    nodes: Path, graph: Graph, features: NDArray[np.float32] | None, names: Sequence[str] | None
+    nodes: str, graph: Graph, features: NDArray[np.float32] | None, names: Sequence[str] | None
 ) -> NDArray[Any] | sp.csr_array:
     """The features of both, which must be the same columns."""
     old, width = graph.features, 0 if features is None else features.shape[1]

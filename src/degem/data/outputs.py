@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from degem.data.columns import column_names, read_columns
+from degem.data.columns import open_table
+from degem.data.treatments import column_values
 from degem.errors import GraphError, quoted
 from degem.graph import Graph, as_graph
 from degem.graph_inputs import as_array, label_array, node_indices
@@ -70,6 +71,7 @@ def wrap(
         # As text: outputs move when a graph grows, so places that name nodes cannot be told by them.
         node_ids=np.array([str(name) for name in bare.node_ids.tolist()], dtype=object),
         masks=dict(bare.masks) if train is None else _masks(bare, train),
+        schema=None,
     )
 
 
@@ -101,15 +103,16 @@ def read_outputs(path: str | Path, graph: Graph) -> tuple[NDArray[np.float32], l
             raise GraphError(f"{path} cannot be read: {error}") from None
     if path.suffix not in (".csv", ".parquet"):
         raise GraphError(f"{path}: outputs of a network are read from an .npy, a .csv or a .parquet file")
-    ids, *columns = column_names(path)
+    source = open_table(path)
+    ids, *columns = source.columns
     if not columns:
         raise GraphError(f"{path} has ids alone: beside them stands a column an output")
-    table = read_columns(path, texts=[ids], numbers=columns)
+    table = source.read(source.columns)
     rows = {str(name): row for row, name in enumerate(table[ids].to_pylist())}
     wanted = [str(name) for name in graph.node_ids.tolist()]
     if missing := next((name for name in wanted if name not in rows), None):
         raise GraphError(f"{path} has no row of node {quoted(missing)}: it needs one for each node of the graph")
-    values = np.stack([table[name].to_numpy() for name in columns], axis=1)
+    values = np.stack([column_values(name, table[name], "as is") for name in columns], axis=1)
     return _matrix(str(path), values[[rows[name] for name in wanted]]), columns
 
 

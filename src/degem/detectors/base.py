@@ -151,6 +151,7 @@ class Detector(Decisions, ABC):
         self._reset()
         self.num_features_ = graph.num_features
         self.feature_names_ = graph.feature_names
+        self.schema_ = graph.schema
         self.classes_ = classes
         self.class_names_ = graph.class_names
         self.num_training_nodes_ = len(training.nodes)
@@ -216,6 +217,7 @@ class Detector(Decisions, ABC):
                 "parameters": parameters.values(self, deep=False),
                 "num_features": self.num_features_,
                 "feature_names": self.feature_names_,
+                "schema": None if self.schema_ is None else self.schema_.model_dump(),
                 "classes": list(self.classes_),
                 "class_names": self.class_names_,
                 "num_training_nodes": self.num_training_nodes_,
@@ -240,6 +242,7 @@ class Detector(Decisions, ABC):
         detector.device = parameters.present_device(device or detector.device)
         detector.num_features_ = stored.num_features
         detector.feature_names_ = None if stored.feature_names is None else tuple(stored.feature_names)
+        detector.schema_ = stored.table_schema
         detector.classes_ = tuple(stored.classes)
         detector.class_names_ = None if stored.class_names is None else tuple(stored.class_names)
         detector.num_training_nodes_ = stored.num_training_nodes
@@ -261,6 +264,11 @@ class Detector(Decisions, ABC):
         if not hasattr(self, "num_features_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit(graph) or load(path) first")
         checked = as_graph(graph)
+        if checked.schema and self.schema_ and checked.schema.columns != self.schema_.columns:
+            raise GraphError(
+                "the graph's columns are encoded by a schema of their own, not by that of the fit: "
+                "read it with read_graph(…, schema=detector.schema_)"
+            )
         if checked.num_features != self.num_features_:
             raise GraphError(
                 f"the graph has {checked.num_features} feature columns, "

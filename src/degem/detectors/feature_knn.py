@@ -10,12 +10,12 @@ import torch
 from numpy.typing import NDArray
 
 from degem.detectors.base import Detector, ScoreResult
-from degem.detectors.feature_rows import BLOCK, feature_rows, is_bag_of_words
+from degem.detectors.feature_rows import BLOCK, feature_rows
 from degem.detectors.split import TrainingSet
 from degem.errors import GraphError
 from degem.graph import Graph
 from degem.model_file import tensor_of
-from degem.ops.features import Features, dense
+from degem.ops.features import Features, dense, is_bag_of_words
 from degem.parameters import Count
 from degem.training import History, OnProgress
 

@@ -9,7 +9,6 @@ from degem.graph import Graph
 from degem.ops.features import Features
 
 BLOCK = 1024  # rows or columns made dense at a time
-BAG_SHARE, BAG_COLUMNS = 0.25, 64
 
 
 def feature_rows(graph: Graph, neighbour_means: bool) -> Features:
@@ -27,15 +26,3 @@ def feature_rows(graph: Graph, neighbour_means: bool) -> Features:
     if isinstance(graph.features, sp.csr_array):
         return sp.csr_array(sp.hstack([graph.features, sp.csr_array(means).astype(np.float32)]))
     return np.hstack([graph.features, np.asarray(means, dtype=np.float32)])
-
-
-def is_bag_of_words(features: Features) -> bool:
-    """Whether features look like counts of words: many columns, mostly zeros, nothing negative.
-
-    Example:
-        >>> is_bag_of_words(np.eye(100, dtype=np.float32)), is_bag_of_words(np.ones((3, 5), dtype=np.float32))
-        (True, False)
-    """
-    values = features.data if isinstance(features, sp.csr_array) else features
-    mostly_zeros = np.count_nonzero(values) < BAG_SHARE * np.prod(features.shape)
-    return bool(features.shape[1] >= BAG_COLUMNS and mostly_zeros and not (values < 0).any())

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from degem.graph_checks import MAX_LABEL
 from degem.model_file import tensor_of
+from degem.schema import TableSchema
 
 if TYPE_CHECKING:
     from degem.detectors.base import Detector
@@ -27,6 +28,7 @@ class Stored(BaseModel):
     parameters: dict[str, Any]
     num_features: int = Field(ge=1, lt=2**31)
     feature_names: list[str] | None
+    table_schema: TableSchema | None = Field(default=None, alias="schema", strict=False)
     classes: list[Annotated[int, Field(ge=0, le=MAX_LABEL)]]
     class_names: list[str] | None
     num_training_nodes: int = Field(ge=0, lt=2**63)

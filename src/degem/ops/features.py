@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 Features = NDArray[np.float32] | sp.csr_array
+BAG_SHARE, BAG_COLUMNS = 0.25, 64
 
 
 def row_normalize(features: Features) -> Features:
@@ -70,6 +71,18 @@ def scale_rows(features: Features, scale: NDArray[np.float32]) -> Features:
         scaled = features.data * np.repeat(scale, np.diff(features.indptr))
         return sp.csr_array((scaled, features.indices, features.indptr), shape=features.shape, copy=False)
     return features * scale[:, None]
+
+
+def is_bag_of_words(features: Features) -> bool:
+    """Whether features look like counts of words: many columns, mostly zeros, nothing negative.
+
+    Example:
+        >>> is_bag_of_words(np.eye(100, dtype=np.float32)), is_bag_of_words(np.ones((3, 5), dtype=np.float32))
+        (True, False)
+    """
+    values = features.data if isinstance(features, sp.csr_array) else features
+    mostly_zeros = np.count_nonzero(values) < BAG_SHARE * np.prod(features.shape)
+    return bool(features.shape[1] >= BAG_COLUMNS and mostly_zeros and not (values < 0).any())
 
 
 def dense(features: Features) -> NDArray[np.float32]:
