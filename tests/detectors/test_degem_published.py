@@ -78,6 +78,17 @@ def test_the_release_has_no_hop_bias_and_a_critic_bias(small_graph: Graph) -> No
     assert "critic.bias" not in paper
 
 
+def test_the_head_of_the_release_drops_what_the_setting_says(small_graph: Graph) -> None:
+    shares = {
+        (version, dropout): DeGEMPublished(**SMALL, version=version, dropout=dropout)
+        .fit(small_graph)
+        .model_.head.dropout
+        for version in ("paper", "release")
+        for dropout in (0.0, 0.3)
+    }
+    assert shares == {("paper", 0.0): 0.0, ("paper", 0.3): 0.0, ("release", 0.0): 0.0, ("release", 0.3): 0.3}
+
+
 @pytest.mark.parametrize("version", ["paper", "release"])
 def test_one_epoch_equals_the_transcription(small_graph: Graph, version: Any) -> None:
     """No dropout, no noise of chains: the three losses, the summary, and every weight after the optimiser's step."""
