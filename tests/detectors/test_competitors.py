@@ -238,7 +238,7 @@ def test_residualflow_starts_as_the_gaussian_and_learns(graph: Graph) -> None:
 def test_a_shared_network_is_trained_once_and_changes_no_score(graph: Graph) -> None:
     cache = BackboneCache()
     names = [name for name, kind in Detector.registry.items() if issubclass(kind, BackboneDetector)]
-    assert len(names) == 8
+    assert len(names) == 9
     networks = set()
     for name in names:
         settings = {"num_flow_steps": 3} if name == "residualflow" else {}
