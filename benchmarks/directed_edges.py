@@ -65,9 +65,8 @@ from degem.ops.adjacency import gcn_adjacency
 from degem.ops.edge_attention import Edges
 from degem.parameters import NonNegative
 from degem.shifts import Scenario, Settings
-from degem.shifts.assembly import label_leave_out, manipulation
-from degem.shifts.base import normalized
-from degem.shifts.label import label_parts
+from degem.shifts.base import label_parts, normalized
+from degem.shifts.scenarios import label_leave_out, manipulation
 from degem.training import History, OnProgress
 
 RAW = {"cornell": "WebKB/cornell/raw", "chameleon": "WikipediaNetwork/chameleon/geom_gcn/raw", "actor": "Actor/raw"}

@@ -26,6 +26,7 @@ import torch
 from degem import Detector, Graph
 from degem.data.datasets import load_dataset
 from degem.data.memmap import read_memmap
+from degem.ops.langevin import langevin
 
 DATASETS = "cora,chameleon,actor,amazon-photo,cornell,arxiv-structural"
 
@@ -86,9 +87,19 @@ def dense_products() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def steps_in_full_width() -> Iterator[None]:
+    def sample(head: Any, positions: Any, summary: Any, settings: Any, generator: Any) -> Any:
+        return langevin(positions, lambda h: head.gradient(h, summary), settings, generator)
+
+    with patch("degem.nn.heads.MLPEnergy.sample", sample):
+        yield
+
+
 PUBLISHED = "degem-published", {"num_epochs": 10}
 PARTS: dict[str, tuple[str, dict[str, Any], Callable[[], Any]]] = {
     "hop_products": (*PUBLISHED, dense_products),
+    "langevin_along": (*PUBLISHED, steps_in_full_width),
 }
 
 

@@ -10,7 +10,7 @@ import degem
 ROOT = Path(degem.__file__).parent
 FLOORS = [
     {"errors"},
-    {"files", "parameters", "metrics", "training", "seeding", "threads", "extras", "ops", "schema"},
+    {"files", "parameters", "metrics", "training", "threads", "extras", "ops", "schema"},
     {"index_checks", "model_file", "propagation"},
     {"graph_checks", "graph_inputs", "graph"},
     {"data", "nn", "calibration"},

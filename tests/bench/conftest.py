@@ -14,7 +14,7 @@ from degem.calibration import ScoreResult
 from degem.data.splits import random_split
 from degem.detectors.split import TrainingSet
 from degem.shifts import Scenario, Settings
-from degem.shifts.assembly import manipulation
+from degem.shifts.scenarios import manipulation
 from degem.training import History, OnProgress, train
 
 

@@ -11,7 +11,7 @@ import degem.bench.preload
 from degem import Detector, Graph
 from degem.bench.protocols import run
 from degem.detectors.registry import METHODS
-from degem.shifts.assembly import manipulation
+from degem.shifts.scenarios import manipulation
 from degem.shifts.base import Settings
 from degem.data.splits import random_split
 

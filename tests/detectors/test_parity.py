@@ -21,7 +21,7 @@ from torch.nn import functional as F
 from degem import Detector, Graph, NodeSet
 from degem.nn.diffusion import Diffusion
 from degem.ops.langevin import LangevinSettings, fresh_chains
-from degem.seeding import seeded
+from degem.training import seeded
 
 Weights = dict[str, Tensor]
 Losses = dict[str, Tensor]

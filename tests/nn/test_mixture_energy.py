@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from degem.nn.mixture_energy import MixtureEnergy
+from degem.nn.heads import MixtureEnergy
 from degem.ops.density import fit_mixture
 
 

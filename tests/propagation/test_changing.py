@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from degem.propagation import Columns, InMemory
+from degem.propagation import Columns, Propagator
 from degem.propagation.changing import ChangingHops
 
 NUM_HOPS, WIDTH = 4, 3
@@ -21,7 +21,7 @@ def _adjacency(edges: set[tuple[int, int]], num_nodes: int) -> sp.csr_array:
 
 
 def _walked(adjacency: sp.csr_array, start: NDArray[np.float32], self_weight: float, weight: float) -> NDArray:
-    blocks = InMemory().hops(adjacency, Columns.of(start), NUM_HOPS, self_weight=self_weight, weight=weight)
+    blocks = Propagator().hops(adjacency, Columns.of(start), NUM_HOPS, self_weight=self_weight, weight=weight)
     return np.stack([block.values.copy() for block in blocks])
 
 

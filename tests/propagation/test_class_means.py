@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from degem import Graph
-from degem.propagation import OutOfCore, class_means
-from degem.propagation.class_means import class_hop_means
-from degem.propagation.hop_features import hop_features
+from degem.propagation import Propagator
+from degem.propagation import hop_features as hops_module
+from degem.propagation.hop_features import class_hop_means, hop_features
 
 
 def test_class_means_equal_full_propagation(small_graph: Graph) -> None:
@@ -43,5 +43,5 @@ def test_classes_that_travel_one_by_one_have_the_same_means(
     x = np.asarray(small_graph.features)
     arguments = (small_graph.adjacency, lambda rows: x[rows], small_graph.labels, np.arange(60), 3, 0.2)
     together = class_hop_means(*arguments)
-    monkeypatch.setattr(class_means, "choose_propagator", lambda num_bytes: OutOfCore(1))
+    monkeypatch.setattr(hops_module, "choose_propagator", lambda num_bytes: Propagator(1))
     np.testing.assert_allclose(class_hop_means(*arguments), together, rtol=1e-5, atol=1e-6)

@@ -10,15 +10,15 @@ import pytest
 import degem.propagation
 from degem import Graph
 from degem.ops.neighbours import average
-from degem.propagation import Columns, InMemory, OutOfCore, Propagator, choose_propagator
+from degem.propagation import Columns, Propagator, choose_propagator
 from degem.training import Progress
 
 HOPS = (0, 1, 4)
 PROPAGATORS = {
-    "memory": InMemory(),
-    "all-columns": OutOfCore(12 * 8 * 120),
-    "five-columns": OutOfCore(5 * 8 * 120),
-    "one-column": OutOfCore(1),
+    "memory": Propagator(),
+    "all-columns": Propagator(12 * 8 * 120),
+    "five-columns": Propagator(5 * 8 * 120),
+    "one-column": Propagator(1),
 }
 everywhere = pytest.mark.parametrize("propagator", PROPAGATORS.values(), ids=PROPAGATORS)
 
@@ -95,13 +95,13 @@ def test_an_interrupted_run_leaves_no_file(
     small_graph: Graph, columns: Columns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with pytest.raises(KeyboardInterrupt), OutOfCore(1).keep(small_graph.adjacency, columns, HOPS):
+    with pytest.raises(KeyboardInterrupt), Propagator(1).keep(small_graph.adjacency, columns, HOPS):
         raise KeyboardInterrupt
     assert list(tmp_path.iterdir()) == []
 
 
 def test_closed_hops_hold_no_memory(small_graph: Graph, columns: Columns) -> None:
-    with InMemory().keep(small_graph.adjacency, columns, HOPS) as kept:
+    with Propagator().keep(small_graph.adjacency, columns, HOPS) as kept:
         (_, block), *_ = kept.blocks(120)
         whole = weakref.ref(block.base)
     del block
@@ -110,7 +110,7 @@ def test_closed_hops_hold_no_memory(small_graph: Graph, columns: Columns) -> Non
 
 def test_every_hop_is_reported(small_graph: Graph, columns: Columns) -> None:
     heard: list[Progress] = []
-    OutOfCore(5 * 8 * 120, heard.append).keep(small_graph.adjacency, columns, HOPS).close()
+    Propagator(5 * 8 * 120, heard.append).keep(small_graph.adjacency, columns, HOPS).close()
     assert {progress.phase for progress in heard} == {"propagate"}
     hops = [(progress.done, progress.total, progress.rows) for progress in heard]
     assert [done for done, *_ in hops] == [0, 1, 2, 3, 4, 4, 5, 6, 7, 8, 8, 9, 10, 11, 12]  # three strips of columns
@@ -119,13 +119,13 @@ def test_every_hop_is_reported(small_graph: Graph, columns: Columns) -> None:
 
 def test_the_machine_is_asked_only_where_its_memory_may_not_suffice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(degem.propagation, "default_budget", lambda: 100.0)
-    assert isinstance(choose_propagator(100 << 20), InMemory)
-    assert isinstance(choose_propagator((100 << 20) + 1), OutOfCore)
-    assert isinstance(choose_propagator((1 << 20) + 1, memory_budget=1.0), OutOfCore)
+    assert not choose_propagator(100 << 20).out_of_core
+    assert choose_propagator((100 << 20) + 1).out_of_core
+    assert choose_propagator((1 << 20) + 1, memory_budget=1.0).out_of_core
     monkeypatch.setattr(degem.propagation, "default_budget", lambda: pytest.fail("asked"))
-    assert isinstance(choose_propagator(degem.propagation.LITTLE), InMemory)
+    assert not choose_propagator(degem.propagation.LITTLE).out_of_core
 
 
 def test_columns_that_travel_together_fill_whole_lines_of_memory_where_the_budget_allows() -> None:
-    assert OutOfCore(8 * 120 * 50).columns_at_once(120, 128) == 48  # not 43, as three even parts would be
-    assert OutOfCore(8 * 120 * 47).columns_at_once(120, 128) == 43
+    assert Propagator(8 * 120 * 50).columns_at_once(120, 128) == 48  # not 43, as three even parts would be
+    assert Propagator(8 * 120 * 47).columns_at_once(120, 128) == 43

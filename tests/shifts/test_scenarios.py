@@ -7,9 +7,8 @@ from degem import Graph
 from degem.data.splits import random_split
 from degem.errors import DegemError
 from degem.shifts import Scenario, Settings, load_scenario
-from degem.shifts.assembly import label_leave_out, manipulation
-from degem.shifts.label import label_parts
-from degem.shifts.scenarios import kind_of, scenario_name, shifts_of
+from degem.shifts.base import label_parts
+from degem.shifts.scenarios import kind_of, label_leave_out, manipulation, scenario_name, shifts_of
 
 
 def label_scenario(graph: Graph, settings: Settings) -> Scenario:

@@ -17,7 +17,7 @@ from degem.bench.store import Row, Store
 from degem.bench.worker import BUSY, Group, failed, key_of, work
 from degem.data.datasets import missing_files
 from degem.data.locations import data_root
-from degem.shifts import domain
+from degem.shifts.base import CITATION, EXPOSURE_DOMAIN, ID_DOMAIN, OOD_DOMAINS
 from degem.shifts.scenarios import SYNTHETIC, TWITCH, kind_of
 
 POLL = 0.2
@@ -124,9 +124,9 @@ def absent_datasets(datasets: Iterable[str], data_dir: Path | None = None) -> di
         if dataset.startswith(SYNTHETIC):
             sources = ["cora"]
         elif dataset == TWITCH:
-            sources = [domain.ID_DOMAIN, domain.EXPOSURE_DOMAIN, *domain.OOD_DOMAINS.values()]
-        elif dataset in domain.CITATION.values():
-            sources = list(domain.CITATION.values())
+            sources = [ID_DOMAIN, EXPOSURE_DOMAIN, *OOD_DOMAINS.values()]
+        elif dataset in CITATION.values():
+            sources = list(CITATION.values())
         missing = [paths for source in sources if (paths := missing_files(source, data_dir))]
         if missing:
             found[dataset] = missing[0]

@@ -39,8 +39,7 @@ from degem.detectors.split import TrainingSet
 from degem.errors import DegemError
 from degem.graph import Graph
 from degem.parameters import Count, Dropout, NonNegative, Positive, Width
-from degem.seeding import seeded
-from degem.training import History, OnProgress, evaluating, train
+from degem.training import History, OnProgress, evaluating, seeded, train
 
 if TYPE_CHECKING:
     from degem.nn.encoders_gnn import GCN, GraphTensors

@@ -15,8 +15,7 @@ from degem.detectors.backbone import Layers
 from degem.detectors.exposure import ExposureDetector, ExposureLoss, exposure_nodes
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
-from degem.ops.energy import logit_energy
-from degem.ops.logit_losses import energy_margin_loss
+from degem.ops.energy import energy_margin_loss, logit_energy
 from degem.parameters import NonNegative, Positive
 
 
@@ -24,7 +23,7 @@ from degem.parameters import NonNegative, Positive
 class EnergyFT(ExposureDetector):
     r"""Energy of a classifier trained with squared hinge margins on exposure nodes (Liu et al. 2020).
 
-    The loss is cross-entropy plus :math:`\lambda` times :func:`~degem.ops.logit_losses.energy_margin_loss`; the score
+    The loss is cross-entropy plus :math:`\lambda` times :func:`~degem.ops.energy.energy_margin_loss`; the score
     is :math:`-T \log \sum_y e^{g_y / T}`. GNNSafe's benchmark picks exposure nodes by the indices of the *training*
     nodes and cuts the longer of the two groups; here the exposure nodes are used, all of them.
 

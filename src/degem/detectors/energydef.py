@@ -18,8 +18,7 @@ from degem.nn.gpr_energy import GPREnergy
 from degem.ops.energy import contrastive_divergence
 from degem.ops.langevin import LangevinSettings, fresh_chains, langevin
 from degem.parameters import Count, Depth, Dropout, NonNegative, Positive, Width
-from degem.seeding import seeded
-from degem.training import History, OnProgress, evaluating, train
+from degem.training import History, OnProgress, evaluating, seeded, train
 
 if TYPE_CHECKING:
     from degem.nn.encoders_gnn import GraphTensors

@@ -17,8 +17,7 @@ from degem.graph import Graph
 from degem.ops.dirichlet import squared_error_risk, vacuity
 from degem.ops.graph_kernel import kernel_evidence
 from degem.parameters import Count, NonNegative, Positive, Width
-from degem.seeding import seeded
-from degem.training import History, OnProgress
+from degem.training import History, OnProgress, seeded
 
 if TYPE_CHECKING:
     from degem.nn.encoders_gnn import GCN

@@ -19,12 +19,10 @@ from degem.detectors.split import TrainingSet
 from degem.errors import NotFittedError
 from degem.graph import Graph
 from degem.nn.diffusion import Diffusion
-from degem.ops.energy import logit_energy
-from degem.ops.logit_losses import energy_margin_loss
+from degem.ops.energy import energy_margin_loss, logit_energy
 from degem.parameters import Count, Depth, Dropout, Fraction, NonNegative, Positive, Width
 from degem.propagation.smoothing import propagate_energy
-from degem.seeding import seeded
-from degem.training import History, OnProgress, evaluating, train
+from degem.training import History, OnProgress, evaluating, seeded, train
 
 if TYPE_CHECKING:
     from degem.nn.encoders_gnn import GCN, GraphTensors

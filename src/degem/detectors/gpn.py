@@ -19,8 +19,7 @@ from degem.graph import Graph
 from degem.model_file import tensor_of
 from degem.ops.dirichlet import uncertain_cross_entropy
 from degem.parameters import Count, Depth, Dropout, Fraction, NonNegative, NonNegativeInt, Positive, Width
-from degem.seeding import seeded
-from degem.training import History, OnProgress, evaluating, train
+from degem.training import History, OnProgress, evaluating, seeded, train
 
 if TYPE_CHECKING:
     from degem.nn.encoders_gnn import GraphTensors

@@ -16,8 +16,8 @@ from degem.detectors.restoring import restored
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
 from degem.model_file import tensor_of
-from degem.seeding import seeded
 from degem.threads import one_thread
+from degem.training import seeded
 
 
 @dataclass(kw_only=True, eq=False)

@@ -13,8 +13,7 @@ from torch import Tensor
 from degem.detectors.backbone import GCNDetector, Layers, Losses
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
-from degem.ops.energy import logit_energy
-from degem.ops.logit_losses import bounded_uniform_loss
+from degem.ops.energy import bounded_uniform_loss, logit_energy
 from degem.parameters import Depth, Fraction, NonNegative, NonNegativeInt, Positive
 from degem.propagation.smoothing import propagate_energy
 
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 class NodeSafe(GCNDetector):
     r"""GNNSafe's score on logits that are bounded and uniform (Yang et al. 2025).
 
-    The loss is cross-entropy plus :math:`\lambda_2` times :func:`~degem.ops.logit_losses.bounded_uniform_loss` on the
+    The loss is cross-entropy plus :math:`\lambda_2` times :func:`~degem.ops.energy.bounded_uniform_loss` on the
     training nodes, the latter after ``warmup_epochs``. The score is propagated energy,
     :math:`e^{(k)} = \eta e^{(k-1)} + (1 - \eta) D^{-1} A e^{(k-1)}`. The authors' program passes the weight of another
     loss (1 by default) for :math:`\eta`, so that nothing is propagated; here it is the paper's :math:`\eta`.

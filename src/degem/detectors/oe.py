@@ -13,7 +13,7 @@ from degem.detectors.backbone import Layers
 from degem.detectors.exposure import ExposureDetector, ExposureLoss, exposure_nodes
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
-from degem.ops.logit_losses import uniform_cross_entropy
+from degem.ops.energy import uniform_cross_entropy
 from degem.parameters import NonNegative
 
 

@@ -17,10 +17,9 @@ from degem.detectors.split import TrainingSet
 from degem.graph import Graph
 from degem.nn.attention import Attended, OODGATNetwork
 from degem.ops.edge_attention import Edges, looped_edges
-from degem.ops.logit_losses import uniform_cross_entropy
+from degem.ops.energy import uniform_cross_entropy
 from degem.parameters import Count, Depth, Dropout, Fraction, NonNegative, Positive, Width
-from degem.seeding import seeded
-from degem.training import History, OnProgress, evaluating, train
+from degem.training import History, OnProgress, evaluating, seeded, train
 
 
 @dataclass(kw_only=True, eq=False)

@@ -19,8 +19,7 @@ from degem.extras import needs_extra
 from degem.graph import Graph
 from degem.model_file import tensor_of
 from degem.parameters import Count, Depth, Positive
-from degem.seeding import seeded
-from degem.training import History, OnProgress, train
+from degem.training import History, OnProgress, seeded, train
 
 RIDGE = 1e-6
 

@@ -14,8 +14,7 @@ from degem.detectors.energydef import EnergyDef
 from degem.detectors.split import TrainingSet
 from degem.nn.gpr_energy import GPREnergy
 from degem.parameters import Count, Fraction, NonNegative, Positive
-from degem.seeding import seeded
-from degem.training import History, OnProgress, evaluating
+from degem.training import History, OnProgress, evaluating, seeded
 
 if TYPE_CHECKING:
     from degem.nn.encoders_gnn import GraphTensors

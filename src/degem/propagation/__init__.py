@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
+
 from degem.ops.mapped import default_budget
-from degem.propagation.memory import InMemory as InMemory
-from degem.propagation.out_of_core import OutOfCore as OutOfCore
 from degem.propagation.propagator import Columns as Columns
 from degem.propagation.propagator import HopBlock as HopBlock
 from degem.propagation.propagator import KeptHops as KeptHops
@@ -25,14 +25,10 @@ def choose_propagator(
         on_progress: Told after each hop.
 
     Example:
-        >>> type(choose_propagator(1 << 20)).__name__
-        'InMemory'
-        >>> type(choose_propagator(1 << 20, memory_budget=0.5)).__name__
-        'OutOfCore'
+        >>> choose_propagator(1 << 20).out_of_core, choose_propagator(1 << 20, memory_budget=0.5).out_of_core
+        (False, True)
     """
     if memory_budget is None:
-        if num_bytes <= LITTLE:
-            return InMemory(on_progress)
-        memory_budget = default_budget()
+        memory_budget = math.inf if num_bytes <= LITTLE else default_budget()
     budget_bytes = 2**20 * memory_budget
-    return InMemory(on_progress) if num_bytes <= budget_bytes else OutOfCore(budget_bytes, on_progress)
+    return Propagator(math.inf if num_bytes <= budget_bytes else budget_bytes, on_progress)

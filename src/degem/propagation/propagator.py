@@ -1,21 +1,23 @@
-"""What every propagator does, whether it works in memory, out of core or on several machines."""
+"""Columns of node values on their way over a graph, hop by hop, in memory or within a budget."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import math
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from degem.ops.mapped import is_mapped, release
 from degem.ops.neighbours import average
 from degem.training import OnProgress, Progress, silent
 
 BLOCK = 1 << 16  # rows that are made at once
+LINE = 16  # numbers that the processor takes from memory at once
 
 
 @dataclass(frozen=True)
@@ -93,53 +95,77 @@ class HopBlock:
     values: NDArray[np.float32]
 
 
-class KeptHops(ABC):
+class KeptHops:
     """Some hops of all columns, to be read by blocks of rows: a context that frees them at its end.
 
     Arguments:
+        strips: Columns that travelled together and their hops, of shape (hops, n, columns).
         sample: The hops of the nodes that were asked for by themselves, of shape (hops, k, r).
     """
 
-    def __init__(self, sample: NDArray[np.float32]) -> None:
-        self.sample = sample
+    def __init__(self, strips: list[tuple[slice, NDArray[np.float32]]], sample: NDArray[np.float32]) -> None:
+        self._strips, self.sample = strips, sample
 
-    @abstractmethod
     def blocks(self, block_rows: int = BLOCK) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """Every node in order: pairs of the first node and an array of shape (hops, block, r)."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Free the memory or the disk."""
+        for rows in spans(self._strips[0][1].shape[1], block_rows):
+            parts = [values[:, rows] for _, values in self._strips]
+            block = np.concatenate(parts, axis=2) if is_mapped(parts[0]) else parts[0]
+            for _, values in self._strips:
+                release(values)
+            yield rows.start, block
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
+    def close(self) -> None:
+        """Free the memory, or give the disk back."""
+        self._strips = []
 
-class Propagator(ABC):
+
+class Propagator:
     r"""Propagates columns over a graph: :math:`V^{(\ell)} = \beta V^{(\ell-1)} + w\,D^{-1} A V^{(\ell-1)}`.
 
     That is all propagation there is: smoothing as it stands, the symmetric
     :math:`S = \beta I + D^{-1/2} A D^{-1/2} = D^{1/2} (\beta I + D^{-1} A) D^{-1/2}` with columns over the roots of
-    degrees, :func:`~degem.ops.neighbours.root_degrees`. Columns travel independently, so that an engine can give strips
-    of them to several workers. Whatever the propagator, the values are the same bits.
+    degrees, :func:`~degem.ops.neighbours.root_degrees`. Columns travel independently, so that an engine, a
+    subclass with another :meth:`hops`, can give strips of them to several workers. The values are always the same bits.
 
     Arguments:
+        budget_bytes: What two arrays of columns may take. By default all columns travel together, and kept hops are in
+            memory; else a few travel at a time, and kept hops are in temporary files.
         on_progress: Told after each hop.
+
+    Example:
+        >>> pair = sp.csr_array(np.array([[0, 1], [1, 0]], dtype=np.float32))
+        >>> columns = Columns.of(np.array([[1.0], [0.0]], dtype=np.float32))
+        >>> [block.values.ravel().tolist() for block in Propagator().hops(pair, columns, 2, self_weight=0.5)]
+        [[1.0, 0.0], [0.5, 1.0], [1.25, 1.0]]
+        >>> with Propagator(16).keep(pair, Columns.of(np.eye(2, dtype=np.float32)), (0, 2, 3)) as kept:
+        ...     [block[:, 0, 0] for _, block in kept.blocks(1)]
+        [array([1., 1., 0.], dtype=float32), array([0., 0., 1.], dtype=float32)]
     """
 
-    def __init__(self, on_progress: OnProgress = silent) -> None:
-        self.on_progress = on_progress
+    def __init__(self, budget_bytes: float = math.inf, on_progress: OnProgress = silent) -> None:
+        self.budget_bytes, self.on_progress = budget_bytes, on_progress
 
-    @abstractmethod
+    @property
+    def out_of_core(self) -> bool:
+        """Whether kept hops are in temporary files."""
+        return self.budget_bytes < math.inf
+
     def columns_at_once(self, num_nodes: int, width: int) -> int:
-        """How many of the columns travel together."""
+        """How many columns travel together: all, or parts of one size, of whole lines of memory where they fit."""
+        if not self.out_of_core:
+            return width
+        most = max(1, min(width, int(self.budget_bytes // (8 * num_nodes))))
+        even = math.ceil(width / math.ceil(width / most))
+        whole_lines = LINE * math.ceil(even / LINE)
+        return whole_lines if whole_lines <= most else even
 
-    @abstractmethod
     def keep(
         self,
         adjacency: sp.csr_array,
@@ -156,6 +182,23 @@ class Propagator(ABC):
             hops: The hops to keep.
             sampled: Nodes whose hops are also wanted by themselves.
         """
+        num_nodes, nodes = int(adjacency.shape[0]), np.empty(0, dtype=np.int64) if sampled is None else sampled
+        if not self.out_of_core:
+            whole = np.empty((len(hops), num_nodes, columns.width), dtype=np.float32)
+            for _ in self._walk(adjacency, columns, hops[-1], 0.0, 1.0, dict(zip(hops, whole, strict=True))):
+                pass
+            return KeptHops([(slice(None), whole)], np.take(whole, nodes, axis=1, mode="clip"))
+        sample = np.empty((len(hops), len(nodes), columns.width), dtype=np.float32)
+        strips: list[tuple[slice, NDArray[np.float32]]] = []
+        for block in self.hops(adjacency, columns, hops[-1]):
+            if block.hop in hops:
+                place = hops.index(block.hop)
+                if place == 0:
+                    strips.append((block.columns, _on_disk((len(hops), *block.values.shape))))
+                strips[-1][1][place] = block.values
+                release(strips[-1][1])
+                sample[place, :, block.columns] = block.values[nodes]
+        return KeptHops(strips, sample)
 
     def hops(
         self,
@@ -201,29 +244,34 @@ class Propagator(ABC):
         num_hops: int,
         self_weight: float,
         weight: float,
-        homes: Mapping[int, NDArray[np.float32]],
+        targets: Mapping[int, NDArray[np.float32]],
     ) -> Iterator[HopBlock]:
-        """The hops, in arrays of their own where ``homes`` has one, else in two arrays in turn."""
+        """The hops, in arrays of their own where ``targets`` has one, else in two arrays in turn."""
         num_nodes = int(adjacency.shape[0])
         strips = list(spans(columns.width, self.columns_at_once(num_nodes, columns.width)))
         for index, strip in enumerate(strips):
             spare: list[NDArray[np.float32]] = []
             values = None
             for hop in range(num_hops + 1):
-                if hop in homes:
-                    target = homes[hop][:, strip]
+                if hop in targets:
+                    target = targets[hop][:, strip]
                 else:
                     target = spare.pop() if spare else np.empty((num_nodes, strip.stop - strip.start), np.float32)
                 if values is None:
                     columns.write(strip, target)
                 else:
                     average(adjacency, values, self_weight=self_weight, weight=weight, out=target)
-                    if hop - 1 not in homes:
+                    if hop - 1 not in targets:
                         spare.append(values)
                 values = target
                 done = index * num_hops + hop
                 self.on_progress(Progress("propagate", done, len(strips) * num_hops, rows=done * num_nodes))
                 yield HopBlock(hop, strip, values)
+
+
+def _on_disk(shape: tuple[int, ...]) -> np.memmap:
+    with tempfile.TemporaryFile(prefix="degem-hops-") as file:  # it has no name, and goes with the map
+        return np.memmap(file, dtype=np.float32, mode="w+", shape=shape)
 
 
 def spans(length: int, step: int) -> Iterator[slice]:

@@ -9,10 +9,8 @@ from degem.data.splits import random_split
 from degem.errors import DegemError
 from degem.graph import Graph
 from degem.ops.structural import structural_features
-from degem.shifts import domain
 from degem.shifts.arrival import Arrival, fraud, later_years, left_out, manipulated, other_networks
-from degem.shifts.base import Settings, normalized
-from degem.shifts.label import label_parts
+from degem.shifts.base import CITATION, ID_DOMAIN, OOD_DOMAINS, Settings, label_parts, normalized
 from degem.shifts.scenarios import KINDS, SYNTHETIC, TWITCH, kind_of, scenario_name, shifts_of, split_of
 
 FRAUD = "amazon-fraud"
@@ -30,7 +28,7 @@ def arrivals_of(dataset: str) -> tuple[str, ...]:
         return ()
     if dataset == FRAUD:
         return KINDS["fraud"]
-    if dataset in domain.CITATION.values():
+    if dataset in CITATION.values():
         return tuple(_other_domains(dataset))
     return shifts_of(dataset)
 
@@ -49,7 +47,7 @@ def load_arrival(dataset: str, kind: str, settings: Settings, data_dir: str | Pa
     if kind not in map(kind_of, shifts):
         known = ", ".join(f"{shift} (kind {kind_of(shift)!r})" for shift in shifts) or "none"
         raise DegemError(f"{dataset} has no arrival of the kind {kind!r}: it has {known}")
-    name = domain.ID_DOMAIN if dataset == TWITCH else dataset
+    name = ID_DOMAIN if dataset == TWITCH else dataset
     graph = load_dataset(name, data_dir)
     if kind == "fraud":
         return fraud(graph, settings, dataset)
@@ -75,5 +73,5 @@ def _label(graph: Graph, settings: Settings, dataset: str) -> Arrival:
 def _other_domains(dataset: str) -> dict[str, str]:
     """The networks that arrive beside a dataset, by the name of the shift."""
     if dataset == TWITCH:
-        return domain.OOD_DOMAINS
-    return {name: at for name, at in domain.CITATION.items() if at != dataset}
+        return OOD_DOMAINS
+    return {name: at for name, at in CITATION.items() if at != dataset}

@@ -13,6 +13,12 @@ from degem.data.splits import Masks, keep_labels
 from degem.graph import Graph, NodeSet
 from degem.ops.features import row_normalize
 
+# The domain shift: graphs of other countries (Twitch) and of other sources of papers (Citation).
+ID_DOMAIN = "twitch-de"
+EXPOSURE_DOMAIN = "twitch-en"
+OOD_DOMAINS = {"ES": "twitch-es", "FR": "twitch-fr", "RU": "twitch-ru"}
+CITATION = {name: f"citation-{name}" for name in ("acm", "dblp", "citation")}
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -82,3 +88,17 @@ def unlabelled(graph: Graph) -> Graph:
 def all_nodes(graph: Graph) -> NodeSet:
     """Every node of a graph."""
     return NodeSet(graph, np.arange(graph.num_nodes))
+
+
+def label_parts(labels: NDArray[np.int64], cut_class: int) -> tuple[NDArray[np.bool_], ...]:
+    """Which nodes are in-distribution (labels above the cut class), exposure (the cut class) and OOD (below).
+
+    Arguments:
+        labels: The class of each node, −1 where unknown; such nodes are in none of the three.
+        cut_class: The cut class t.
+
+    Example:
+        >>> [part.tolist() for part in label_parts(np.array([0, 1, 2, -1]), 1)]
+        [[False, False, True, False], [False, True, False, False], [True, False, False, False]]
+    """
+    return labels > cut_class, labels == cut_class, (labels >= 0) & (labels < cut_class)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +14,24 @@ from degem.data.splits import Masks, random_split
 from degem.errors import DegemError
 from degem.graph import Graph, NodeSet
 from degem.ops.structural import structural_features
-from degem.shifts import domain, time
-from degem.shifts.assembly import assemble, label_leave_out, manipulation
-from degem.shifts.base import Scenario, Settings, all_nodes, generator, normalized, unlabelled
+from degem.shifts import time
+from degem.shifts.base import (
+    CITATION,
+    EXPOSURE_DOMAIN,
+    ID_DOMAIN,
+    OOD_DOMAINS,
+    Scenario,
+    Settings,
+    all_nodes,
+    generator,
+    known_only,
+    label_parts,
+    normalized,
+    unlabelled,
+)
+from degem.shifts.feature import feature_shift
 from degem.shifts.homophily import homophily_graph
-from degem.shifts.label import label_parts
+from degem.shifts.structure import structure_shift
 
 Load = Callable[[str], Graph]  # a dataset by its name
 SYNTHETIC = "synthetic-cora-"
@@ -25,7 +39,7 @@ TWITCH = "twitch"  # as a scenario it is six graphs; load_dataset("twitch") is t
 KINDS: dict[str, tuple[str, ...]] = {
     "manipulation": ("structure", "feature"),
     "label": ("label",),
-    "domain": (*domain.OOD_DOMAINS, *domain.CITATION),
+    "domain": (*OOD_DOMAINS, *CITATION),
     "time": tuple(str(year) for year in time.OOD_YEARS),
     "fraud": ("fraud",),
 }
@@ -76,7 +90,7 @@ def shifts_of(dataset: str) -> tuple[str, ...]:
     if dataset.startswith(SYNTHETIC):
         return ("feature",)
     if dataset == TWITCH:
-        return tuple(domain.OOD_DOMAINS)
+        return tuple(OOD_DOMAINS)
     if dataset.startswith("arxiv"):
         return KINDS["time"]
     known = describe(dataset)
@@ -125,15 +139,15 @@ def _label(dataset: str, settings: Settings, load: Load) -> Scenario:
 
 
 def _domain(dataset: str, settings: Settings, load: Load) -> Scenario:
-    graph = normalized(load(domain.ID_DOMAIN))
-    exposure = all_nodes(unlabelled(normalized(load(domain.EXPOSURE_DOMAIN))))
+    graph = normalized(load(ID_DOMAIN))
+    exposure = all_nodes(unlabelled(normalized(load(EXPOSURE_DOMAIN))))
     return assemble(
         dataset,
         graph,
         random_split(graph.labelled, settings.seed),
         settings,
-        ood={name: all_nodes(unlabelled(normalized(load(at)))) for name, at in domain.OOD_DOMAINS.items()},
-        exposure=dict.fromkeys(domain.OOD_DOMAINS, exposure),
+        ood={name: all_nodes(unlabelled(normalized(load(at)))) for name, at in OOD_DOMAINS.items()},
+        exposure=dict.fromkeys(OOD_DOMAINS, exposure),
     )
 
 
@@ -171,3 +185,65 @@ def split_of(dataset: str, graph: Graph, inside: NDArray[np.bool_], seed: int) -
     if dataset in DATASETS and DATASETS[dataset].public_split:
         return {part: graph.masks[part] & inside for part in ("train", "val", "test")}
     return random_split(inside, seed)
+
+
+def manipulation(
+    graph: Graph, split: Masks, settings: Settings, dataset: str = "", *, stored_entries: int | None = None
+) -> Scenario:
+    """Structure and feature shift: OOD graphs beside an ID graph.
+
+    Arguments:
+        graph: The ID graph, with labels.
+        split: Its masks ``train``, ``val`` and ``test``.
+        settings: How the scenario is made.
+        dataset: The name it goes by.
+        stored_entries: What the density of the structure shift counts, see :func:`structure_shift`.
+    """
+    shifts: dict[str, Callable[[Graph, np.random.Generator], Graph]] = {
+        "structure": partial(structure_shift, stored_entries=stored_entries),
+        "feature": feature_shift,
+    }
+
+    def drawn(use: str) -> dict[str, NodeSet]:
+        return {
+            name: all_nodes(unlabelled(shift(graph, generator(settings.seed, name, use))))
+            for name, shift in shifts.items()
+        }
+
+    return assemble(dataset, graph, split, settings, ood=drawn("ood"), exposure=drawn("exposure"))
+
+
+def label_leave_out(graph: Graph, split: Masks, cut_class: int, settings: Settings, dataset: str = "") -> Scenario:
+    """Label shift: the OOD nodes are nodes of the same graph, in the training graph without a label.
+
+    Arguments:
+        graph: The graph, with all labels.
+        split: Masks ``train``, ``val`` and ``test`` of ID nodes.
+        cut_class: The cut class t.
+        settings: How the scenario is made.
+        dataset: The name it goes by.
+    """
+    _, exposed, out = label_parts(graph.labels, cut_class)
+    whole, test = known_only(graph, split, settings), np.flatnonzero(split["test"])
+    return Scenario(
+        dataset,
+        whole,
+        NodeSet(whole, test),
+        graph.labels[test],
+        ood={"label": NodeSet(whole, np.flatnonzero(out))},
+        exposure={"label": NodeSet(whole, np.flatnonzero(exposed))},
+    )
+
+
+def assemble(
+    dataset: str,
+    graph: Graph,
+    split: Masks,
+    settings: Settings,
+    *,
+    ood: dict[str, NodeSet],
+    exposure: dict[str, NodeSet],
+) -> Scenario:
+    """A scenario whose OOD nodes live in graphs of their own."""
+    whole, test = known_only(graph, split, settings), np.flatnonzero(split["test"])
+    return Scenario(dataset, whole, NodeSet(whole, test), graph.labels[test], ood, exposure)

@@ -12,8 +12,8 @@ from degem.detectors.degem.encoder_training import MAX_CORRUPTIONS, MAX_POOL
 from degem.detectors.degem.hop_inputs import KEPT_BYTES
 from degem.graph import Graph
 from degem.ops.mapped import is_mapped
-from degem.propagation import OutOfCore, choose_propagator
-from degem.propagation.out_of_core import LINE
+from degem.propagation import choose_propagator
+from degem.propagation.propagator import LINE
 
 if TYPE_CHECKING:
     from degem.detectors.degem.detector import DeGEM
@@ -39,7 +39,7 @@ def fit_cost(settings: DeGEM, graph: Graph, hops: tuple[int, ...]) -> Cost:
     entries, values = graph.adjacency.nnz, _num_values(graph)
     store, per_node = 4 * len(hops) * nodes * width, 4 * len(hops) * width
     propagator = choose_propagator(store, memory_budget=settings.memory_budget)
-    on_disk, at_once = isinstance(propagator, OutOfCore), propagator.columns_at_once(nodes, width)
+    on_disk, at_once = propagator.out_of_core, propagator.columns_at_once(nodes, width)
     steps = settings.num_epochs * (settings.batch_size or nodes)
     memory = (
         _graph_bytes(graph, values)

@@ -37,12 +37,10 @@ from degem.ops.logistic import fit_logistic
 from degem.ops.mapped import default_budget, release
 from degem.ops.projection import fit_projection, sample_rows
 from degem.parameters import Count, Depth, Dropout, NonNegative, NonNegativeInt, Positive, Width
-from degem.propagation.class_means import class_hop_means
-from degem.propagation.hop_features import hop_rows
+from degem.propagation.hop_features import class_hop_means, hop_rows
 from degem.propagation.smoothing import smooth_over_neighbours
-from degem.seeding import seeded
 from degem.threads import one_thread
-from degem.training import History, OnProgress, silent, train
+from degem.training import History, OnProgress, seeded, silent, train
 
 SPACING = (0, 1, 2, 3, 5, 10, 20, 50)
 ENOUGH_EDGES, ENOUGH_LABELS, ENOUGH_GUESSES = 100, 3, 2000

@@ -15,8 +15,8 @@ from degem.detectors.degem.energies.classes import ClassEnergy
 from degem.detectors.degem.energies.contrast import ContrastEnergy
 from degem.detectors.degem.energies.latent import HeadSettings
 from degem.detectors.degem.hop_batch import HopBatch, Latent
-from degem.nn.hop_encoder import HopDirectionEncoder
-from degem.nn.wave_classifier import WaveClassifier
+from degem.nn.encoders import HopDirectionEncoder
+from degem.nn.heads import WaveClassifier
 
 MAX_DEVIATION = 6.0
 ENCODER_TEMPERATURE = 4.0

@@ -20,12 +20,10 @@ from degem.graph import Graph
 from degem.ops.features import row_normalize
 from degem.ops.langevin import LangevinSettings
 from degem.parameters import Depth, Dropout, Fraction, NonNegative, NonNegativeInt, Positive, Width
-from degem.propagation.class_means import class_hop_means
-from degem.propagation.hop_features import hop_rows
+from degem.propagation.hop_features import class_hop_means, hop_rows
 from degem.propagation.hop_products import hop_products
 from degem.propagation.smoothing import propagate_energy
-from degem.seeding import seeded
-from degem.training import History, OnProgress, evaluating, train
+from degem.training import History, OnProgress, evaluating, seeded, train
 
 BLOCK = 1 << 14
 PROPAGATION_STEPS, PROPAGATION_SELF_WEIGHT = 2, 0.5

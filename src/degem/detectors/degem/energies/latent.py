@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from degem.detectors.degem.energies.base import EnergyTerm, TrainingRows
 from degem.detectors.degem.hop_batch import Latent
-from degem.nn.mixture_energy import MixtureEnergy
+from degem.nn.heads import MixtureEnergy
 from degem.ops.density import fit_mixture
 from degem.ops.energy import contrastive_divergence
 from degem.ops.langevin import LangevinSettings, langevin

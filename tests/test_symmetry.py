@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from degem.ops.symmetry import count_loops_and_one_way
+from degem.graph_checks import count_loops_and_one_way
 
 
 @pytest.mark.parametrize("seed", range(5))
