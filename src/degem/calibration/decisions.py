@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
 
+from degem.calibration.conformal import conformal_p_values
 from degem.calibration.fit_nodes import FitNodes
 from degem.calibration.judged import Exchangeable, ScoreResult, calibration_of, judge, rows_named
 from degem.calibration.known import ids_are_places
 from degem.calibration.nodes import Calibration
+from degem.calibration.trust import doubts
 from degem.errors import DegemError, GraphError
-from degem.graph import as_graph
+from degem.graph import Graph, as_graph
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,9 +108,32 @@ class Decisions:
         without labels. Arguments as in :meth:`predict`.
         """
         calibration_of(self)  # or an error that says what to do first
-        given, how = self.class_names_, {"by_degree": by_degree, "exchangeable": exchangeable}
-        names = [index if given is None else given[index] for index in self.classes_]
-        return judge(self, graph, only=only).table(names, alpha=alpha, fdr=fdr, **how)
+        how = {"by_degree": by_degree, "exchangeable": exchangeable}
+        return judge(self, graph, only=only).table(self._names_of(self.classes_), alpha=alpha, fdr=fdr, **how)
+
+    def trust(self, graph: Any, *, logits: ArrayLike | None = None, only: ArrayLike | None = None) -> pd.DataFrame:
+        """How likely the predicted class of each node is wrong, be the node out-of-distribution or not.
+
+        The chance comes from a small model, :func:`~degem.calibration.trust.fit_errors`, of errors on calibration nodes
+        whose class is known: how unsure the classifier is, whether neighbours are thought to be of the same class, and
+        the p-value. As p-values do, it holds for nodes like these; for shifted ones it is an order, not a rate.
+
+        The columns are ``node_id``, ``error_chance``, ``predicted_class``, ``class_probability`` and ``p_value``.
+
+        Arguments:
+            graph: The graph.
+            logits: Class logits of every node, in the order of the class indices, if it is the errors of a classifier
+                of your own that are asked for; then the graph must hold the calibration nodes.
+            only: The ids of the nodes to judge; default: all.
+        """
+        judged = judge(self, graph, only=only)
+        if logits is None:
+            return judged.trust_table(self.classes_, self._names_of(self.classes_))
+        chances = softmax(np.asarray(logits, dtype=np.float64), axis=1)
+        if len(chances) != judged.graph.num_nodes:
+            raise GraphError(f"there are {len(chances)} rows of logits, but {judged.graph.num_nodes} nodes")
+        classes = range(chances.shape[1])
+        return judged.trust_table(classes, self._names_of(classes), chances)
 
     def calibrate(self, graph: Any, nodes: ArrayLike, *, keep: bool | None = None) -> Self:
         """Calibrate anew, without fitting, on nodes that are known to be in-distribution and were in no fit.
@@ -130,5 +158,36 @@ class Decisions:
             )
         if keep is None:
             keep = before is not None and before.features is not None
-        self.calibration_ = Calibration.of(graph, rows, np.asarray(self.score(graph).scores), keep=keep)
+        self._calibrate(graph, rows, keep)
         return self
+
+    def _calibrate(self, graph: Graph, rows: NDArray[np.int64], keep: bool) -> None:
+        """Calibrate on some rows of a graph, and learn errors on those whose class is known."""
+        result, labels = self.score(graph), numbered_as(graph, self.class_names_)
+        self.calibration_ = Calibration.of(graph, rows, np.asarray(result.scores), labels, keep=keep)
+        if result.probabilities is None:
+            return
+        p = conformal_p_values(self.calibration_.scores, result.scores)
+        against = doubts(result.probabilities, graph.adjacency, p)
+        predicted = np.asarray(self.classes_)[result.probabilities.argmax(axis=1)]
+        weights = self.calibration_.learn_errors(rows, predicted, against)
+        self.calibration_ = replace(self.calibration_, error_weights=weights)
+
+    def _names_of(self, classes: Sequence[int]) -> list[str | int]:
+        given = self.class_names_
+        return [index if given is None else given[index] for index in classes]
+
+
+def numbered_as(graph: Graph, class_names: tuple[str, ...] | None) -> NDArray[np.int64]:
+    """The labels of a graph, numbered as ``class_names`` are; a class that is none of them comes after the last.
+
+    Example:
+        >>> labels = {"labels": [0, 1, -1], "class_names": ["blue", "red"]}
+        >>> graph = Graph.from_arrays(features=np.eye(3), edges=[(0, 1)], **labels)
+        >>> numbered_as(graph, ("red", "green"))
+        array([ 2,  0, -1])
+    """
+    if graph.class_names is None or class_names is None or graph.class_names == class_names:
+        return graph.labels
+    places = {name: place for place, name in enumerate(class_names)}
+    return np.array([*(places.get(name, len(class_names)) for name in graph.class_names), -1])[graph.labels]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 import numpy as np
@@ -14,13 +15,15 @@ from degem.calibration.conformal import conformal_p_values, nodes_needed
 from degem.calibration.fdr import benjamini_hochberg
 from degem.calibration.nodes import Calibration
 from degem.calibration.strata import degree_weights, smallest_stratum, stratified_p_values
-from degem.errors import CalibrationWarning, GraphError, NotFittedError, ParameterError, quoted
+from degem.calibration.trust import doubts, error_chances
+from degem.errors import CalibrationWarning, DegemError, GraphError, NotFittedError, ParameterError, quoted
 from degem.graph import Graph, as_graph
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Exchangeable = Literal["nodes", "edges"]
+WITH_LABELS = "fit on a graph with labels, or calibrate on labelled nodes"
 
 
 @dataclass(frozen=True)
@@ -57,16 +60,37 @@ class Judged:
     Arguments:
         graph: The graph.
         nodes: Which of its nodes are judged.
-        result: The result of these nodes.
-        calibration_scores: Scores of the calibration nodes, of the same pass where the graph holds them.
-        calibration_degrees: Their degrees.
+        whole: The graph that was scored: the graph itself, or with kept calibration nodes joined behind.
+        scored: The result of all its nodes.
+        calibration: The calibration nodes.
+        places: Their rows in ``whole``, −1 where it lacks one; None if it does not hold them.
     """
 
     graph: Graph
     nodes: NDArray[np.int64]
-    result: ScoreResult
-    calibration_scores: NDArray[np.float64]
-    calibration_degrees: NDArray[np.int64]
+    whole: Graph
+    scored: ScoreResult
+    calibration: Calibration
+    places: NDArray[np.int64] | None
+
+    @cached_property
+    def result(self) -> ScoreResult:
+        """The result of the judged nodes."""
+        return self.scored.of(self.nodes)
+
+    @cached_property
+    def calibration_scores(self) -> NDArray[np.float64]:
+        """Scores of the calibration nodes, of the same pass where the graph holds them."""
+        if self.places is None:
+            return self.calibration.scores
+        return np.asarray(self.scored.scores, dtype=np.float64)[self.places[self.places >= 0]]
+
+    @cached_property
+    def calibration_degrees(self) -> NDArray[np.int64]:
+        """Their degrees."""
+        if self.places is None:
+            return self.calibration.degrees
+        return self.whole.degrees[self.places[self.places >= 0]]
 
     @property
     def degrees(self) -> NDArray[np.int64]:
@@ -119,6 +143,50 @@ class Judged:
         table["class_probability"] = result.probabilities.max(axis=1).astype(np.float64)
         return table
 
+    def error_chances(
+        self, classes: Sequence[int], probabilities: NDArray[np.floating[Any]] | None = None
+    ) -> NDArray[np.float64]:
+        """The chance that the predicted class of each judged node is wrong: see :meth:`Decisions.trust`.
+
+        Arguments:
+            classes: The classes that the columns of the probabilities stand for.
+            probabilities: Class probabilities of every node of the graph; default: the detector's own.
+        """
+        if probabilities is not None and (self.places is None or self.whole is not self.graph):
+            raise GraphError("the graph lacks the calibration nodes, on which errors of your own classifier are learnt")
+        found = self.scored.probabilities if probabilities is None else probabilities
+        if found is None:
+            raise DegemError(f"there are no classes to be wrong about: {WITH_LABELS}")
+        against = doubts(found, self.whole.adjacency, conformal_p_values(self.calibration_scores, self.scored.scores))
+        weights = self.calibration.error_weights
+        if self.places is not None:
+            weights = self.calibration.learn_errors(self.places, np.asarray(classes)[found.argmax(axis=1)], against)
+        if weights is None:
+            raise DegemError(f"no calibration node has a label that errors could be learnt on: {WITH_LABELS}")
+        return error_chances(weights, against[self.nodes])
+
+    def trust_table(
+        self,
+        classes: Sequence[int],
+        class_names: Sequence[str | int],
+        probabilities: NDArray[np.floating[Any]] | None = None,
+    ) -> pd.DataFrame:
+        """One row a node: see :meth:`Decisions.trust`; arguments as in :meth:`error_chances`."""
+        import pandas as pd
+
+        wrong = self.error_chances(classes, probabilities)
+        chances = self.result.probabilities if probabilities is None else probabilities[self.nodes]
+        assert chances is not None, "else there are no errors"
+        return pd.DataFrame(
+            {
+                "node_id": self.graph.node_ids[self.nodes],
+                "error_chance": wrong,
+                "predicted_class": np.asarray(class_names)[chances.argmax(axis=1)],
+                "class_probability": chances.max(axis=1).astype(np.float64),
+                "p_value": self.p_values(),
+            }
+        )
+
     def _warn_of_too_few(self, level: float, by_degree: bool, exchangeable: Exchangeable) -> None:
         needed, count = nodes_needed(level), len(self.calibration_scores)
         if exchangeable == "edges":  # of so much weight as of one node of mean degree
@@ -153,12 +221,9 @@ def judge(detector: Scorer, graph: Any, *, only: ArrayLike | None = None) -> Jud
     """
     graph = as_graph(graph)
     calibration = calibration_of(detector)
-    whole, rows = calibration.joined(graph)
-    result = detector.score(whole)
+    whole, places = calibration.joined(graph)
     nodes = np.arange(graph.num_nodes) if only is None else rows_named(graph, only)
-    if rows is None:
-        return Judged(graph, nodes, result.of(nodes), calibration.scores, calibration.degrees)
-    return Judged(graph, nodes, result.of(nodes), np.asarray(result.scores)[rows], whole.degrees[rows])
+    return Judged(graph, nodes, whole, detector.score(whole), calibration, places)
 
 
 def calibration_of(detector: Any) -> Calibration:

@@ -50,7 +50,12 @@ class KnownNodes:
         return cls(names[nodes], signatures_of(graph, nodes), ends.astype(np.int64), names[others])
 
     def rows_in(self, graph: Graph) -> NDArray[np.int64] | None:
-        """The rows of those that a graph holds; None if it has not grown from the graph they were in.
+        """The rows of those that a graph holds; None if it has not grown from the graph they were in."""
+        places = self.places_in(graph)
+        return None if places is None else places[places >= 0]
+
+    def places_in(self, graph: Graph) -> NDArray[np.int64] | None:
+        """The row of each, −1 where a graph lacks it; None if the graph has not grown from the one they were in.
 
         It has if it holds at least half of them with half of their edges. Where its ids are mere places, which name
         any graph's nodes, half of the features must agree as well.
@@ -63,7 +68,7 @@ class KnownNodes:
         agree = np.isclose(signatures_of(graph, rows[there]), self.signatures[there], rtol=1e-4)
         if ids_are_places(graph) and agree.mean() < ENOUGH:
             return None
-        return rows[there]
+        return rows
 
     def _edges_in(self, graph: Graph, rows: NDArray[np.int64], index: IdIndex) -> float:
         """The share of the edges between nodes of the graph that are there still, of at most 10,000 of them."""

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from degem.calibration.known import ENOUGH, IdIndex, KnownNodes, ids_are_places
+from degem.calibration.trust import fit_errors
 from degem.errors import CalibrationWarning
 from degem.graph import Graph
 from degem.model_file import tensor_of
@@ -33,28 +34,42 @@ class Calibration:
         nodes: The nodes.
         scores: Their scores in the graph that they were taken from.
         degrees: Their degrees there.
+        labels: Their classes, −1 where unknown.
         features: Their features, of shape (n, d₀), if the model is to be whole by itself.
+        error_weights: How doubts tell errors there: see :func:`~degem.calibration.trust.fit_errors`.
     """
 
     nodes: KnownNodes
     scores: NDArray[np.float64]
     degrees: NDArray[np.int64]
+    labels: NDArray[np.int64]
     features: NDArray[np.float32] | None = None
+    error_weights: NDArray[np.float64] | None = None
 
     @classmethod
-    def of(cls, graph: Graph, rows: NDArray[np.int64], scores: NDArray[np.float64], *, keep: bool) -> Calibration:
+    def of(
+        cls,
+        graph: Graph,
+        rows: NDArray[np.int64],
+        scores: NDArray[np.float64],
+        labels: NDArray[np.int64],
+        *,
+        keep: bool,
+    ) -> Calibration:
         """Calibration on some nodes of a graph that was scored.
 
         Arguments:
             graph: The graph.
             rows: The nodes.
             scores: The scores of every node of the graph.
+            labels: The classes of every node, −1 where unknown.
             keep: Whether to keep their features.
         """
         return cls(
             KnownNodes.of(graph, rows),
             np.asarray(scores, dtype=np.float64)[rows],
             graph.degrees[rows],
+            labels[rows],
             _dense(graph.features[rows]) if keep else None,
         )
 
@@ -62,12 +77,26 @@ class Calibration:
         """The number of calibration nodes."""
         return len(self.scores)
 
+    def learn_errors(
+        self, places: NDArray[np.int64], predicted: NDArray[np.int64], against: NDArray[np.float64]
+    ) -> NDArray[np.float64] | None:
+        """What tells wrong predictions, learnt on nodes with a label; None without such.
+
+        Arguments:
+            places: The row of each calibration node in a graph, −1 where it lacks one.
+            predicted: The predicted class of every node of the graph.
+            against: What speaks against it, see :func:`~degem.calibration.trust.doubts`.
+        """
+        told = (places >= 0) & (self.labels >= 0)
+        rows = places[told]
+        return fit_errors(against[rows], predicted[rows] != self.labels[told]) if told.any() else None
+
     def joined(self, graph: Graph) -> tuple[Graph, NDArray[np.int64] | None]:
-        """The graph to score for p-values, and the calibration nodes in it; None where it lacks them.
+        """The graph to score for p-values, and the row of each calibration node in it, −1 or None where it lacks them.
 
         It is the graph itself, or the graph and the kept nodes behind its own.
         """
-        rows = self.nodes.rows_in(graph)
+        rows = self.nodes.places_in(graph)
         if rows is not None:
             return graph, rows
         if self.features is not None and not ids_are_places(graph):
@@ -116,9 +145,9 @@ class Calibration:
 
     def state(self) -> dict[str, torch.Tensor]:
         """The numbers, as named tensors."""
-        arrays: dict[str, NDArray[Any]] = {"scores": self.scores, "degrees": self.degrees}
-        if self.features is not None:
-            arrays["features"] = self.features
+        arrays: dict[str, NDArray[Any]] = {"scores": self.scores, "degrees": self.degrees, "labels": self.labels}
+        optional = {"features": self.features, "error_weights": self.error_weights}
+        arrays |= {name: array for name, array in optional.items() if array is not None}
         return {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()} | self.nodes.state()
 
     @classmethod
@@ -128,10 +157,13 @@ class Calibration:
         count = len(nodes.ids)
         scores = tensor_of(state, f"{prefix}scores", torch.float64, count).numpy()
         degrees = tensor_of(state, f"{prefix}degrees", torch.int64, count).numpy()
-        features = None
+        labels = tensor_of(state, f"{prefix}labels", torch.int64, count).numpy()
+        features = weights = None
         if f"{prefix}features" in state:
             features = tensor_of(state, f"{prefix}features", torch.float32, count, num_features).numpy()
-        return cls(nodes, scores, degrees, features)
+        if f"{prefix}error_weights" in state:
+            weights = tensor_of(state, f"{prefix}error_weights", torch.float64, 5).numpy()
+        return cls(nodes, scores, degrees, labels, features, weights)
 
 
 def _dense(features: NDArray[np.float32] | sp.csr_array) -> NDArray[np.float32]:

@@ -160,8 +160,7 @@ class Detector(Decisions, ABC):
         self.history_: History = self._fit(training, told)
         if calibrate:
             on_progress(Progress("calibrate", 0, 1))
-            scores = np.asarray(self.score(graph).scores)
-            self.calibration_ = Calibration.of(graph, held_out, scores, keep=keep_calibration_nodes)
+            self._calibrate(graph, held_out, keep_calibration_nodes)
             on_progress(Progress("calibrate", 1, 1))
         return self
 
