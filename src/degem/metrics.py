@@ -146,6 +146,33 @@ def auroc_interval(id_scores: ArrayLike, ood_scores: ArrayLike, *, confidence: f
     return float(low), float(high)
 
 
+def risk_coverage(wrong: ArrayLike, doubt: ArrayLike) -> NDArray[np.float64]:
+    """The share of wrong predictions among the k least doubted ones, for k = 1 … n; ties share their errors.
+
+    Arguments:
+        wrong: Which predictions are wrong.
+        doubt: How little each is trusted, such as the chance that it is wrong.
+
+    Example:
+        >>> risk_coverage([True, False, False, False], [0.9, 0.1, 0.4, 0.4]).tolist()
+        [0.0, 0.0, 0.0, 0.25]
+    """
+    errors, order = np.asarray(wrong, dtype=np.float64), _checked("classified", doubt)
+    _, group, sizes = np.unique(order, return_inverse=True, return_counts=True)
+    rates = np.bincount(group, weights=errors) / sizes
+    return np.cumsum(np.repeat(rates, sizes)) / np.arange(1, len(errors) + 1)
+
+
+def aurc(wrong: ArrayLike, doubt: ArrayLike) -> float:
+    """The area under the risk–coverage curve (Geifman & El-Yaniv 2017); lower is better.
+
+    Example:
+        >>> aurc([True, False, False, False], [0.9, 0.1, 0.4, 0.4])
+        0.0625
+    """
+    return float(risk_coverage(wrong, doubt).mean())
+
+
 def accuracy(labels: ArrayLike, predicted: ArrayLike) -> float:
     """The share of labelled nodes (label ≥ 0) whose class was predicted.
 
