@@ -34,12 +34,12 @@ TEXT = """# Which predictions are wrong
 
 Written by `python benchmarks/trust.py` from `benchmarks/results/trust.csv`. Protocol arrival: the detector is fitted,
 the graph grows by new in-distribution nodes and shifted ones, and errors of the *same* predictions are told by
-`detector.trust` and by MSP, 1 − the largest softmax. AUROC of finding wrong predictions (higher is better) and AURC, the
-area under the risk–coverage curve (lower is better), in percent, mean over shifts and seeds {seeds}. *ID*: new
+`detector.trust` and by MSP, 1 − the largest softmax. AUROC of finding wrong predictions (higher is better) and AURC,
+the area under the risk–coverage curve (lower is better), in percent, mean over shifts and seeds {seeds}. *ID*: new
 in-distribution nodes; *shifted*: rewired nodes, nodes with mixed features, or nodes of another network; *both*: these
-together and nodes of left-out classes, whose predictions are all wrong. *chance* and *wrong* are, over new ID nodes, the
-mean chance given and the share of wrong predictions: they should agree. The model of errors is fitted on held-out ID
-nodes only, {least} to {most} of them.
+together and nodes of left-out classes, whose predictions are all wrong. *chance* and *wrong* are, over new ID nodes,
+the mean chance given and the share of wrong predictions: they should agree. The model of errors is fitted on held-out
+ID nodes only, {least} to {most} of them.
 
 """
 

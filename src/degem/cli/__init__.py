@@ -22,6 +22,7 @@ from degem.cli import (
     methods,
     report,
     score,
+    trust,
     update,
 )
 from degem.cli.messages import LOGGER, be_quiet, messages
@@ -39,6 +40,7 @@ app = typer.Typer(
 app.command()(demo.demo)
 app.command()(fit.fit)
 app.command()(score.score)
+app.command()(trust.trust)
 app.command()(calibrate.calibrate)
 app.command()(update.update)
 app.command()(evaluate.evaluate)

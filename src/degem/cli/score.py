@@ -92,7 +92,7 @@ def score(
         on_progress(Progress("read", 0, 1))
         if onto is None:
             loaded = inputs.graph(graph, model=detector)
-            only = _judged_ids(loaded, detector, model, inputs, new_since, nodes)
+            only = judged_ids(loaded, detector, model, inputs, new_since, nodes)
         else:
             before, loaded = inputs.graph_joined(graph, onto, detector)
             only = loaded.node_ids[before.num_nodes :].tolist()
@@ -121,7 +121,7 @@ def score(
     tell(f"{flagged:,} of {len(table):,} nodes flagged at {level}: {out}", err=out == STDOUT)
 
 
-def _judged_ids(
+def judged_ids(
     graph: Graph, detector: Detector, model: Path, inputs: Inputs, new_since: str | None, nodes: Path | None
 ) -> list[str] | None:
     """The ids of the nodes to judge, as the flags say; None for all."""

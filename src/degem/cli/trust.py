@@ -1,0 +1,81 @@
+"""``degem trust``: how likely each predicted class is wrong."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from degem.cli.common import STDOUT, check_folder, check_table_path, print_json, write_table
+from degem.cli.messages import tell
+from degem.cli.options import AsJson, GraphArgument, Inputs, Mkdir, ModelArgument, takes_inputs
+from degem.cli.score import judged_ids
+from degem.errors import ParameterError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from degem import Detector, Graph
+
+
+@takes_inputs
+def trust(
+    model: ModelArgument,
+    graph: GraphArgument,
+    out: Annotated[Path, typer.Option(metavar="TABLE", help="A .parquet or .csv file; - for CSV on standard output.")],
+    mkdir: Mkdir = False,
+    new_since: Annotated[
+        str | None, typer.Option(metavar="GRAPH|MODEL", help="Only nodes that are not in this graph: see score.")
+    ] = None,
+    nodes: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Only the nodes with the ids in this file, one a line.")
+    ] = None,
+    *,
+    inputs: Inputs,
+    as_json: AsJson = False,
+) -> None:
+    """Tell for every node of GRAPH how likely its predicted class is wrong, be the node out-of-distribution or not.
+
+    The table has one row a node: node_id, error_chance, predicted_class, class_probability, p_value. With --logits the
+    errors are those of your own network; else of MODEL's classifier.
+
+    Example: degem trust model march/ --new-since february/ --out trust.csv
+    """
+    check_table_path(out)
+    check_folder(out, mkdir)
+    if as_json and out == STDOUT:
+        raise ParameterError("--json and --out - both write to standard output: keep one")
+    detector = inputs.detector(model)
+    loaded, logits = _read(graph, detector, inputs)
+    table = detector.trust(loaded, logits=logits, only=judged_ids(loaded, detector, model, inputs, new_since, nodes))
+    write_table(table, out)
+    chances = table["error_chance"].sort_values()
+    wrong: dict[str, Any] = {"all": chances.mean(), "trusted_half": chances[: (len(chances) + 1) // 2].mean()}
+    if as_json:
+        print_json({"table": str(out), "nodes": len(table), "expected_wrong": wrong})
+        return
+    tell(
+        f"{wrong['all']:.1%} of {len(table):,} predicted classes are expected to be wrong, "
+        f"{wrong['trusted_half']:.1%} of the half that is trusted most: {out}",
+        err=out == STDOUT,
+    )
+
+
+def _read(name: str, detector: Detector, inputs: Inputs) -> tuple[Graph, NDArray[np.float32] | None]:
+    """The graph, and logits of another classifier than the model's, if there are such."""
+    from degem.data.outputs import num_logits, read_outputs
+
+    if inputs.logits is None or num_logits(detector.feature_names_) is not None:
+        return inputs.graph(name, features=detector.feature_names_), None
+    graph = dataclasses.replace(inputs, logits=None).graph(name, features=detector.feature_names_)
+    logits, columns = read_outputs(inputs.logits, graph)
+    known = detector.class_names_
+    if columns is None or known is None:
+        return graph, logits
+    if set(columns) != set(known):
+        odd = min(set(columns) ^ set(known))
+        raise ParameterError(f"{inputs.logits}: its columns must be the model's classes, and {odd!r} is in one alone")
+    return graph, logits[:, [columns.index(name) for name in known]]
