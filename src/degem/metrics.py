@@ -150,14 +150,14 @@ def risk_coverage(wrong: ArrayLike, doubt: ArrayLike) -> NDArray[np.float64]:
     """The share of wrong predictions among the k least doubted ones, for k = 1 … n; ties share their errors.
 
     Arguments:
-        wrong: Which predictions are wrong.
+        wrong: Which predictions are wrong; or how likely each is, for the curve that this makes one expect.
         doubt: How little each is trusted, such as the chance that it is wrong.
 
     Example:
         >>> risk_coverage([True, False, False, False], [0.9, 0.1, 0.4, 0.4]).tolist()
         [0.0, 0.0, 0.0, 0.25]
     """
-    errors, order = np.asarray(wrong, dtype=np.float64), _checked("classified", doubt)
+    errors, order = np.asarray(wrong, dtype=np.float64), _checked("given", doubt)
     _, group, sizes = np.unique(order, return_inverse=True, return_counts=True)
     rates = np.bincount(group, weights=errors) / sizes
     return np.cumsum(np.repeat(rates, sizes)) / np.arange(1, len(errors) + 1)

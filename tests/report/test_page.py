@@ -11,6 +11,7 @@ import pytest
 
 from degem import DeGEM, Graph
 from degem.detectors.msp import MSP
+from degem.detectors.trivial import Degree
 from degem.errors import GraphError
 from degem.report import page, write_report
 from degem.report.html import fill, safe_json
@@ -82,3 +83,16 @@ def test_no_text_ends_the_script_it_stands_in() -> None:
 def test_the_title_is_escaped() -> None:
     html = fill("report", "<script>alert(1)</script> $style", {})
     assert "<title>&lt;script&gt;alert(1)&lt;/script&gt; $style</title>" in html
+
+
+def test_trust_is_drawn_as_expected_and_as_measured_on_new_labelled_nodes(
+    fitted: DeGEM, hostile_graph: Graph, small_graph: Graph
+) -> None:
+    names = [trace["name"].split(",")[0] for trace in page.report_data(fitted, hostile_graph)["trust"]["data"]]
+    assert names == ["expected"]
+    later = hostile_graph.replace(node_ids=np.array([f"later {row}" for row in range(500)], dtype=object))
+    shown = page.report_data(fitted, later)["trust"]["data"]
+    assert [trace["name"].rsplit(",", 1)[0] for trace in shown][1:] == ["measured", "measured, by the largest softmax"]
+    wrong = fitted.predict_class(later)[later.labelled] != later.labels[later.labelled]
+    assert shown[1]["y"][-1] == pytest.approx(wrong.mean(), abs=1e-3)
+    assert page.report_data(Degree().fit(small_graph), small_graph)["trust"] is None

@@ -69,8 +69,8 @@ def _read(name: str, detector: Detector, inputs: Inputs) -> tuple[Graph, NDArray
     from degem.data.outputs import num_logits, read_outputs
 
     if inputs.logits is None or num_logits(detector.feature_names_) is not None:
-        return inputs.graph(name, features=detector.feature_names_), None
-    graph = dataclasses.replace(inputs, logits=None).graph(name, features=detector.feature_names_)
+        return inputs.graph(name, model=detector), None
+    graph = dataclasses.replace(inputs, logits=None).graph(name, model=detector)
     logits, columns = read_outputs(inputs.logits, graph)
     known = detector.class_names_
     if columns is None or known is None:

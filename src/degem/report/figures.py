@@ -148,6 +148,24 @@ def precision_recall(found: Curves, base_rate: float, metric: Metric) -> Figure:
     return {"data": traces, "layout": layout, "alt": f"Precision–recall curve, area {metric.value:.3f}."}
 
 
+def risk_coverage_plot(curves: Mapping[str, NDArray[np.float64]]) -> Figure:
+    """The share of wrong predictions among the most trusted nodes, against how many of them; the first is dashed."""
+    traces: list[dict[str, Any]] = []
+    said = []
+    for name, curve, colour in zip(curves, curves.values(), ("@muted", "@ood", "@id"), strict=False):
+        points = np.unique(np.linspace(0, len(curve) - 1, 300).round().astype(int))
+        coverage = (points + 1) / len(curve)
+        title = f"{name}, area {curve.mean():.3f}"
+        traces.append(_line(rounded(coverage), rounded(curve[points]), title, colour, "solid" if traces else "dash"))
+        traces[-1]["hovertemplate"] = "of the %{x:.0%} most trusted<br>%{y:.1%} are wrong<extra></extra>"
+        said.append(title)
+    layout = {
+        "xaxis": {"title": {"text": "share of nodes kept, most trusted first"}, "range": [0, 1], "tickformat": ".0%"},
+        "yaxis": {"title": {"text": "share of them wrong"}, "rangemode": "tozero", "tickformat": ".0%"},
+    }
+    return {"data": traces, "layout": layout, "alt": f"Risk–coverage curves: {'; '.join(said)}."}
+
+
 def training_curve(history: Mapping[str, Sequence[float]]) -> Figure | None:
     """Losses by step, thinned; None where the method has no training steps."""
     losses = {name: values for name, values in history.items() if name != "seconds" and len(values) > 1}

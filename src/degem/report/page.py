@@ -12,11 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from degem import calibration, groups
 from degem.calibration import Judged, ScoreResult, judge
+from degem.calibration.decisions import numbered_as
 from degem.detectors.base import Detector, HasLatents
 from degem.errors import GraphError
 from degem.explain import class_names, explain
 from degem.files import write_text
 from degem.graph import Graph, as_graph
+from degem.metrics import risk_coverage
 from degem.report import figures, tallies, truth
 from degem.report.figures import Figure, rounded
 from degem.report.html import fill
@@ -100,6 +102,7 @@ def report_data(
         "groups": _groups(detector, graph, scored, level, len(alphas), time),
         "map": _map(detector, graph, scored, level, top, projection),
         "table": _table(detector, judged, level, top, reference),
+        "trust": _trust(detector, judged),
         "truth": None if known is None else _truth(graph, scores, known, level, len(alphas), detector.seed),
         "card": _card(detector, graph, len(held_out)),
         "training": figures.training_curve(detector.history_),
@@ -188,6 +191,22 @@ def _table(
             row |= {"className": names[int(chances.argmax())], "confidence": float(chances.max())}
         rows.append(_compact(row))
     return rows
+
+
+def _trust(detector: Detector, judged: Judged) -> Figure | None:
+    """Risk against coverage: as expected, and as measured on labelled nodes that were not there at the fit."""
+    graph, probabilities = judged.graph, judged.result.probabilities
+    if probabilities is None or not (judged.calibration.labels >= 0).any():
+        return None
+    chances = judged.error_chances(detector.classes_)
+    curves = {"expected": risk_coverage(chances, chances)}
+    new = graph.labelled & detector.fit_nodes_.new_in(graph)
+    if new.any():
+        predicted = np.asarray(detector.classes_)[probabilities[new].argmax(axis=1)]
+        wrong = predicted != numbered_as(graph, detector.class_names_)[new]
+        curves["measured"] = risk_coverage(wrong, chances[new])
+        curves["measured, by the largest softmax"] = risk_coverage(wrong, 1 - probabilities[new].max(axis=1))
+    return figures.risk_coverage_plot(curves)
 
 
 def _truth(

@@ -203,6 +203,7 @@ function drawTable() {
 
 function drawCard() {
   for (const part of data.card) byId("card").append(make("div", {}, make("h3", {}, part.title), make("table", {}, make("tbody", {}, ...part.rows.map(([name, value]) => make("tr", {}, make("th", { scope: "row" }, name), make("td", {}, value)))))));
+  if (data.trust) { byId("trust-section").hidden = false; draw(byId("trust"), data.trust); }
   if (data.training) { byId("training-part").hidden = false; draw(byId("training"), data.training); }
 }
 
