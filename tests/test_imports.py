@@ -19,7 +19,7 @@ FLOORS = [
     {"explain"},
     {"adapters", "groups", "compare"},
     {"bench"},
-    {"report"},
+    {"report", "serve", "client"},
     {"cli"},
     {"__main__"},
 ]

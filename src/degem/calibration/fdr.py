@@ -117,11 +117,11 @@ class OnlineFDR:
         if checksum_of(stored.model_dump(exclude={"checksum"})) != stored.checksum:
             raise DegemError(f"{path} holds no state of a stream (it was altered): delete it to begin a new one")
         stream = cls(stored.fdr, stored.rule)
-        stream._resume(stored.history)
+        stream.resume(stored.history)
         return stream
 
-    def _resume(self, history: str) -> None:
-        """Go on behind arrivals that were judged before."""
+    def resume(self, history: str) -> None:
+        """Go on behind arrivals that were judged before, a letter each: ``f`` found, ``c`` p ≤ ½, else a dot."""
         snapshot, candidates = self._test.snapshot(), [letter != "." for letter in history]
         found = [place for place, letter in enumerate(history, start=1) if letter == "f"]
         own: dict[str, object] = {"num_reject": len(found)}

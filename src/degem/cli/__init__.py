@@ -22,6 +22,7 @@ from degem.cli import (
     methods,
     report,
     score,
+    serve,
     trust,
     update,
 )
@@ -43,6 +44,7 @@ app.command()(score.score)
 app.command()(trust.trust)
 app.command()(calibrate.calibrate)
 app.command()(update.update)
+app.command()(serve.serve)
 app.command()(evaluate.evaluate)
 app.command()(report.report)
 app.command()(explain.explain)
