@@ -95,8 +95,8 @@ def test_node_order_is_kept():
 @pytest.mark.parametrize(
     ("edges", "said"),
     [
-        ([(0, 1), (1, 2), (2, 1)], ["1 edges given in one direction only taken as undirected"]),
-        ([(0, 1), (1, 2)], ["2 edges given in one direction only taken as undirected"]),
+        ([(0, 1), (1, 2), (2, 1)], ["1 edges given in one direction only taken as undirected: direction is dropped"]),
+        ([(0, 1), (1, 2)], ["2 edges given in one direction only taken as undirected: direction is dropped"]),
         ([*BOTH_WAYS, (1, 1), (0, 0)], ["2 self-loops dropped"]),
         ([*BOTH_WAYS, (1, 0), (1, 0)], ["2 duplicate edges merged"]),
         (
@@ -104,7 +104,7 @@ def test_node_order_is_kept():
             [
                 "1 self-loops dropped",
                 "1 duplicate edges merged",
-                "2 edges given in one direction only taken as undirected",
+                "2 edges given in one direction only taken as undirected: direction is dropped",
             ],
         ),
     ],
@@ -121,11 +121,54 @@ def test_a_notice_points_at_the_callers_line():
     assert caught[0].filename == __file__
 
 
-def test_weights_are_dropped_with_a_notice():
+def test_the_entries_of_an_adjacency_are_its_weights():
     weighted = sp.coo_array(([0.5, 0.5, 0.0], ([0, 1, 2], [1, 0, 2])), shape=(3, 3))
     graph, said = notices(lambda: path_graph(edges=None, adjacency=weighted))
-    assert said == ["edge weights are dropped: every non-zero entry is an edge"]
+    assert said == []
     assert graph.num_edges == 1
+    assert graph.strengths.tolist() == [0.5, 0.5, 0]
+    assert graph.degrees.tolist() == [1, 1, 0]
+    assert graph.unweighted().strengths.tolist() == [1, 1, 0]
+    assert (graph.is_weighted, graph.unweighted().is_weighted) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("edges", "weights", "expected", "said"),
+    [
+        ([(0, 1), (1, 0)], [2, 2], 2, []),
+        ([(0, 1)], [2], 2, ["1 edges given in one direction"]),
+        ([(0, 1), (1, 0)], [2, 4], 3, ["1 edges with another weight in each direction have the mean"]),
+        ([(0, 1), (0, 1), (1, 0)], [1, 2, 3], 3, ["1 duplicate edges merged, their weights added"]),
+        ([(0, 1), (1, 0), (1, 2)], [2, 2, 0], 2, ["1 edges of weight 0 dropped"]),
+        ([(0, 1), (1, 0), (1, 1)], [2, 2, 5], 2, ["1 self-loops dropped"]),
+    ],
+)
+def test_weights_of_tidied_edges(edges, weights, expected, said):
+    graph, heard = notices(lambda: path_graph(edges=edges, edge_weights=weights))
+    assert [line[: len(start)] for line, start in zip(heard, said, strict=True)] == said
+    assert graph.adjacency.toarray().tolist() == [[0, expected, 0], [expected, 0, 0], [0, 0, 0]]
+
+
+@pytest.mark.parametrize("weight", [-1, np.nan, np.inf, 1e39, 1e-60, "a", [1]])
+def test_weights_that_are_none(weight):
+    with pytest.raises(GraphError, match="edge_weights"):
+        path_graph(edges=[(0, 1), (1, 0)], edge_weights=[1, weight])
+
+
+def test_weights_of_other_libraries():
+    edges = torch.tensor([[0, 1], [1, 0]])
+    for parts in ({"edge_weight": torch.tensor([2.0, 2.0])}, {"edge_attr": torch.tensor([[2], [2]])}):
+        assert Graph.from_pyg(Data(x=torch.eye(3), edge_index=edges, **parts)).strengths.tolist() == [2, 2, 0]
+    data = Data(x=torch.eye(3), edge_index=edges, edge_attr=torch.ones(2, 4))
+    graph, said = notices(lambda: Graph.from_pyg(data))
+    assert (graph.is_weighted, said) == (False, ["edge_attr has 4 columns and is dropped: keep one as edge_weight"])
+    source = nx.Graph()
+    source.add_edge("a", "b", weight=3)
+    source.add_edge("b", "c")
+    assert Graph.from_networkx(source).strengths.tolist() == [3, 4, 1]
+    source.add_edge("a", "c", weight="much")
+    with pytest.raises(GraphError, match="'weight' is no number"):
+        Graph.from_networkx(source)
 
 
 def test_a_graph_without_features_gets_structural_ones_and_says_so():
@@ -244,7 +287,8 @@ def test_an_empty_edge_list_alone_is_an_empty_graph():
         (np.zeros((2, 2)), "csr_array"),
         (sp.csr_array(np.array([[0, 1], [0, 0]])), "not symmetric"),
         (sp.csr_array(np.array([[1, 0], [0, 0]])), "self-loops"),
-        (sp.csr_array(np.array([[0, 2], [2, 0]])), "weights"),
+        (sp.csr_array(np.array([[0, -2], [-2, 0]])), "positive number"),
+        (sp.csr_array(np.array([[0, 2], [3, 0]])), "other weights"),
         (sp.csr_array((3, 3)), "shape"),
         (sp.csr_array((np.ones(2), np.array([1, 1]), np.array([0, 2, 2])), shape=(2, 2)), "duplicate"),
         (sp.csr_array((np.ones(2), np.array([1, 99]), np.array([0, 1, 2])), shape=(2, 2)), "not a valid CSR"),
@@ -429,7 +473,7 @@ def test_from_networkx():
 def test_from_networkx_directed_is_symmetrised_with_a_notice():
     graph, said = notices(lambda: Graph.from_networkx(nx.DiGraph([(0, 1)])))
     assert graph.num_edges == 1
-    assert said[0] == "1 edges given in one direction only taken as undirected"
+    assert said[0] == "1 edges given in one direction only taken as undirected: direction is dropped"
 
 
 @pytest.mark.parametrize("value", ["red", None, [1.0]])
@@ -439,6 +483,17 @@ def test_from_networkx_refuses_what_is_no_number(value):
     source.nodes[0]["x"] = 1.0
     with pytest.raises(GraphError, match="node 1: attribute 'x'"):
         Graph.from_networkx(source, feature_attributes=["x"])
+
+
+def test_attributes_of_networkx_become_features_or_are_named():
+    source = nx.path_graph(2)
+    for node in source:
+        source.nodes[node].update(age=30 + node, place=(0.5, node), name=f"n{node}", label=node)
+    source.nodes[0]["rare"] = 1
+    graph, said = notices(lambda: Graph.from_networkx(source, label_attribute="label"))
+    assert graph.feature_names == ("age", "place[0]", "place[1]")
+    assert graph.features.tolist() == [[30, 0.5, 0], [31, 0.5, 1]]
+    assert said == ["attributes that are not a number or a vector on every node are no features: 'name', 'rare'"]
 
 
 def test_from_networkx_refuses_an_empty_graph():
@@ -480,7 +535,7 @@ def test_an_edge_index_lies(recwarn):
         Graph.from_pyg(Data(x=torch.eye(3), edge_index=torch.tensor([[0, 1], [1, 2], [0, 2]])))
 
 
-@pytest.mark.parametrize("value", [10**400, float("nan"), "x", None, [1]])
+@pytest.mark.parametrize("value", [10**400, float("nan"), "x", None, [[1]], [], [1, "x"]])
 def test_attributes_that_are_no_numbers(value):
     graph = nx.Graph()
     graph.add_node("a", x=value)

@@ -25,7 +25,6 @@ from degem.graph_inputs import (
     arrays_by_name,
     as_array,
     attribute_matrix,
-    edge_array,
     encode_labels,
     infer_num_nodes,
     label_array,
@@ -36,8 +35,10 @@ from degem.graph_inputs import (
     pyg_features,
     tensor_array,
     tidy_adjacency,
+    weighted_edges,
 )
 from degem.ops.mapped import rows_of
+from degem.ops.neighbours import is_weighted, strengths
 from degem.ops.structural import structural_features
 from degem.schema import TableSchema
 
@@ -53,7 +54,8 @@ class Graph:
 
     Arguments:
         features: The node features :math:`X`, of shape :math:`(n, d_0)`; dense or CSR, float32, finite.
-        adjacency: The adjacency :math:`A`, of shape :math:`(n, n)`: CSR, symmetric, ones, no self-loops.
+        adjacency: The adjacency :math:`A`, of shape :math:`(n, n)`: CSR, symmetric, no self-loops; ones, or positive
+            weights.
         labels: The class of each node, :math:`-1` where unknown.
         node_ids: The name of each node, in the order of the rows.
         feature_names: The name of each feature column, if they have one.
@@ -132,6 +134,22 @@ class Graph:
         return np.diff(self.adjacency.indptr).astype(np.int64)
 
     @property
+    def strengths(self) -> NDArray[np.float32]:
+        """The sum of the weights of each node's edges: its degree, where no edge has a weight."""
+        return strengths(self.adjacency)
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether an edge has another weight than 1."""
+        return is_weighted(self.adjacency)
+
+    def unweighted(self) -> Graph:
+        """The graph without the weights of its edges."""
+        ones = np.ones(self.adjacency.nnz, dtype=np.float32)
+        parts = (ones, self.adjacency.indices, self.adjacency.indptr)
+        return self.replace(adjacency=sp.csr_array(parts, shape=self.adjacency.shape)) if self.is_weighted else self
+
+    @property
     def labelled(self) -> NDArray[np.bool_]:
         """Which nodes have a label."""
         return self.labels >= 0
@@ -183,6 +201,7 @@ class Graph:
         *,
         edges: ArrayLike | None = None,
         adjacency: sp.sparray | sp.spmatrix | ArrayLike | None = None,
+        edge_weights: ArrayLike | None = None,
         features: ArrayLike | sp.sparray | sp.spmatrix | None = None,
         labels: ArrayLike | None = None,
         num_nodes: int | None = None,
@@ -198,7 +217,8 @@ class Graph:
 
         Arguments:
             edges: Pairs of node indices, of shape (m, 2) or (2, m), a 2 × 2 array being two pairs; or
-            adjacency: a SciPy matrix of shape (n, n), whose non-zero entries are edges.
+            adjacency: a SciPy matrix of shape (n, n), whose non-zero entries are edges and their weights.
+            edge_weights: The weight of each of ``edges``, a positive number; default: 1.
             features: Node features; without them structural ones are made (log-degree and a random projection).
             labels: Class indices, negative or NaN where unknown.
             num_nodes: Needed only where neither features, labels nor an adjacency give it.
@@ -209,7 +229,8 @@ class Graph:
         ids = None if node_ids is None else as_array("node_ids", node_ids)
         named_masks, named_columns = arrays_by_name("masks", masks), arrays_by_name("columns", columns)
         count = infer_num_nodes(num_nodes, matrix, labels, adjacency, ids, edges)
-        tidy = tidy_adjacency(edge_array(edges, adjacency, count), count)
+        pairs, weights = weighted_edges(edges, adjacency, edge_weights, count)
+        tidy = tidy_adjacency(pairs, count, weights)
         if matrix is None:
             notice("the graph has no features: log-degree and a random projection of its edges stand in")
             matrix, feature_names = structural_features(tidy, seed=structural_seed), None
@@ -227,7 +248,10 @@ class Graph:
 
     @classmethod
     def from_pyg(cls, data: Any) -> Graph:
-        """A graph from a ``torch_geometric.data.Data`` with ``edge_index`` and, if present, ``x``, ``y`` and masks."""
+        """A graph from a ``torch_geometric.data.Data`` with ``edge_index`` and, if present, ``x``, ``y`` and masks.
+
+        ``edge_weight`` holds weights, or else ``edge_attr`` if it has one column.
+        """
         if getattr(data, "edge_index", None) is None:
             raise GraphError("the PyG Data has no edge_index: set one (an empty tensor of shape (2, 0) for no edges)")
         edges = tensor_array("edge_index", data.edge_index)
@@ -242,8 +266,15 @@ class Graph:
         if any(mask.ndim == 2 for mask in masks.values()):
             notice("the PyG Data holds several splits, so no mask is taken: keep one column of train_mask, …")
             masks = {}
+        weights = getattr(data, "edge_weight", None)
+        if weights is None and (attributes := getattr(data, "edge_attr", None)) is not None:
+            if attributes.ndim == 1 or attributes.shape[1] == 1:
+                weights = attributes
+            else:
+                notice(f"edge_attr has {attributes.shape[1]} columns and is dropped: keep one as edge_weight")
         return cls.from_arrays(
             edges=edges.T,
+            edge_weights=None if weights is None else tensor_array("edge_weight", weights),
             features=None if features is None else pyg_features(features),
             labels=labels,
             num_nodes=getattr(data, "_store", {}).get("num_nodes"),  # PyG's own guess would go unchecked
@@ -254,11 +285,11 @@ class Graph:
     def from_networkx(
         cls, graph: Any, *, feature_attributes: Sequence[str] | None = None, label_attribute: str | None = None
     ) -> Graph:
-        """A graph from a NetworkX graph, its features and labels from numeric node attributes.
+        """A graph from a NetworkX graph, its features and labels from node attributes, weights from ``weight``.
 
         Arguments:
             graph: Any NetworkX graph; its nodes' names become ``node_ids``.
-            feature_attributes: Node attributes, one feature column each.
+            feature_attributes: Node attributes, numbers or vectors. Default: all that every node has as such.
             label_attribute: Node attribute with the class; missing or None where unknown.
         """
         from networkx import Graph as NetworkXGraph  # who has a NetworkX graph has NetworkX
@@ -269,18 +300,20 @@ class Graph:
         names, attributes = list(graph.nodes), names_or_none("feature_attributes", feature_attributes)
         if not names:
             raise GraphError("the graph is empty: it needs at least one node")
-        features = None
-        if attributes:
-            features = attribute_matrix(graph, names, attributes)
+        features, columns = attribute_matrix(graph, names, attributes, label_attribute)
         labels, classes = None, None
         if label_attribute is not None:
             labels, classes = encode_labels([graph.nodes[name].get(label_attribute) for name in names])
+        try:
+            adjacency = to_scipy_sparse_array(graph, nodelist=names)
+        except (TypeError, ValueError, OverflowError):
+            raise GraphError("an edge's attribute 'weight' is no number: correct it or rename it") from None
         return cls.from_arrays(
-            adjacency=to_scipy_sparse_array(graph, nodelist=names, weight=None),
+            adjacency=adjacency,
             features=features,
             labels=labels,
             node_ids=np.fromiter(names, dtype=object, count=len(names)),
-            feature_names=attributes,
+            feature_names=columns,
             class_names=classes,
         )
 

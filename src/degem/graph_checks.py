@@ -16,6 +16,7 @@ from degem.errors import GraphError, quoted
 from degem.files import memory_limit
 from degem.index_checks import checked_csr
 from degem.ops.mapped import release
+from degem.ops.neighbours import is_weighted
 
 Features = NDArray[np.float32] | sp.csr_array
 MAX_LABEL = 1_000_000
@@ -97,7 +98,7 @@ def _checked_csr(name: str, matrix: Any) -> sp.csr_array:
 
 
 def checked_adjacency(adjacency: Any, num_nodes: int) -> sp.csr_array:
-    """A symmetric 0/1 CSR matrix without self-loops, of shape (n, n)."""
+    """A symmetric CSR matrix of positive weights, without self-loops, of shape (n, n)."""
     if not isinstance(adjacency, sp.csr_array):
         raise GraphError(
             f"adjacency must be a scipy.sparse.csr_array, got {type(adjacency).__name__}: use Graph.from_arrays"
@@ -107,13 +108,16 @@ def checked_adjacency(adjacency: Any, num_nodes: int) -> sp.csr_array:
     matrix = _checked_csr("adjacency", adjacency)
     if not matrix.has_canonical_format:
         raise GraphError("adjacency has duplicate or unsorted entries: use Graph.from_arrays, which tidies them")
-    if not np.all(matrix.data == 1):
-        raise GraphError("adjacency holds weights: edges are 0 or 1")
+    weighted = is_weighted(matrix)
+    if weighted and not (np.isfinite(matrix.data) & (matrix.data > 0)).all():
+        raise GraphError("adjacency holds a weight that is no positive number: an edge that is not there has no entry")
     loops, one_way = count_loops_and_one_way(matrix)
     if loops:
         raise GraphError("adjacency has self-loops: use Graph.from_arrays, which drops them")
     if one_way:
         raise GraphError("adjacency is not symmetric: use Graph.from_arrays, which symmetrises it")
+    if weighted and not np.array_equal(sp.csr_array(matrix.T).data, matrix.data):
+        raise GraphError("adjacency has other weights one way than the other: use Graph.from_arrays")
     return _frozen_csr(matrix)
 
 

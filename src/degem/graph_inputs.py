@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from numbers import Integral
@@ -118,20 +119,51 @@ def infer_num_nodes(num_nodes: int | None, *sources: Any) -> int:
     return int(num_nodes)
 
 
-def edge_array(edges: Any, adjacency: Any, num_nodes: int) -> NDArray[np.int64]:
-    """Edges as an array of shape (2, m), indices checked."""
+def weighted_edges(
+    edges: Any, adjacency: Any, weights: Any, num_nodes: int
+) -> tuple[NDArray[np.int64], NDArray[np.float32] | None]:
+    """Edges as an array of shape (2, m), indices checked, and their weights, those with weight 0 left out."""
     if (edges is None) == (adjacency is None):
         raise GraphError("give the edges once: either edges= (pairs of indices) or adjacency= (a SciPy matrix)")
-    pairs = _matrix_edges(adjacency, num_nodes) if edges is None else _listed_edges(edges)
+    if edges is None:
+        if weights is not None:
+            raise GraphError("the entries of an adjacency are its weights: leave out edge_weights")
+        pairs, weights = _matrix_edges(adjacency, num_nodes)
+    else:
+        pairs = _listed_edges(edges)
+        weights = None if weights is None else as_array("edge_weights", weights)
     outside = ((pairs < 0) | (pairs >= num_nodes)).any(axis=0)
     if outside.any():
         first = int(outside.argmax())
         source, target = pairs[:, first]
         raise GraphError(f"edge {first} ({source}, {target}) points outside the nodes 0 … {num_nodes - 1}")
-    return pairs
+    if weights is None:
+        return pairs, None
+    known = _checked_weights(weights, pairs.shape[1])
+    present = known != 0
+    if not present.all():
+        notice(f"{int((~present).sum()):,} edges of weight 0 dropped")
+    return pairs[:, present], known[present]
 
 
-def _matrix_edges(adjacency: Any, num_nodes: int) -> NDArray[np.int64]:
+def _checked_weights(weights: NDArray[Any], num_edges: int) -> NDArray[np.float32]:
+    if weights.shape == (num_edges, 1):
+        weights = weights[:, 0]
+    if weights.shape != (num_edges,) or weights.dtype.kind not in "biuf":
+        raise GraphError(f"edge_weights must be {num_edges} numbers, got {weights.dtype} of shape {weights.shape}")
+    with np.errstate(over="ignore"):
+        found = weights.astype(np.float32)
+    wrong = ~(np.isfinite(found) & (weights >= 0)) | ((found == 0) & (weights != 0))
+    if wrong.any():
+        first = int(wrong.argmax())
+        raise GraphError(
+            f"edge_weights: edge {first} has weight {weights[first]}: a weight is a positive number (float32), 0 for "
+            "no edge; correct it, or read the graph without weights (--ignore-weights)"
+        )
+    return found
+
+
+def _matrix_edges(adjacency: Any, num_nodes: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
     if adjacency.shape != (num_nodes, num_nodes):
         raise GraphError(f"adjacency has shape {adjacency.shape}, but there are {num_nodes} nodes")
     if adjacency.dtype.kind not in "biuf":
@@ -145,9 +177,7 @@ def _matrix_edges(adjacency: Any, num_nodes: int) -> NDArray[np.int64]:
     if not np.isfinite(matrix.data).all():
         raise GraphError("adjacency holds NaN or infinities: an edge is a non-zero number")
     present = matrix.data != 0
-    if not np.all(matrix.data[present] == 1):
-        notice("edge weights are dropped: every non-zero entry is an edge")
-    return np.stack([matrix.row[present], matrix.col[present]]).astype(np.int64)
+    return np.stack([matrix.row[present], matrix.col[present]]).astype(np.int64), matrix.data[present]
 
 
 def _listed_edges(edges: Any) -> NDArray[np.int64]:
@@ -161,27 +191,43 @@ def _listed_edges(edges: Any) -> NDArray[np.int64]:
     return (pairs.T if pairs.shape[1] == 2 else pairs).astype(np.int64)
 
 
-def tidy_adjacency(edges: NDArray[np.int64], num_nodes: int) -> sp.csr_array:
-    """The symmetric 0/1 adjacency of a list of edges; self-loops, duplicates and one-way edges get a notice each.
+def tidy_adjacency(
+    edges: NDArray[np.int64], num_nodes: int, weights: NDArray[np.float32] | None = None
+) -> sp.csr_array:
+    """The symmetric adjacency of a list of edges; self-loops, duplicates and one-way edges get a notice each.
 
     An edge that is given in one direction only counts as one-way, be it from a directed graph or from a list that
-    names each undirected edge once: the two look the same.
+    names each undirected edge once: the two look the same. Weights of duplicates are added; an edge that has another
+    weight in each direction has the mean of both.
     """
     loops = edges[0] == edges[1]
     if loops.any():
         notice(f"{int(loops.sum()):,} self-loops dropped")
-        edges = edges[:, ~loops]
-    ones = np.ones(edges.shape[1], dtype=np.float32)
-    directed = sp.coo_array((ones, (edges[0], edges[1])), shape=(num_nodes, num_nodes)).tocsr()
-    directed.sum_duplicates()
+        edges, weights = edges[:, ~loops], None if weights is None else weights[~loops]
+    directed = _summed(edges, np.ones(edges.shape[1], dtype=np.float32), num_nodes)
     if repeats := edges.shape[1] - directed.nnz:
-        notice(f"{repeats:,} duplicate edges merged")
+        notice(f"{repeats:,} duplicate edges merged" + (", their weights added" if weights is not None else ""))
+    directed.data = np.ones_like(directed.data)
     symmetric = sp.csr_array(directed + directed.T)
     if one_way := symmetric.nnz - directed.nnz:
-        notice(f"{one_way:,} edges given in one direction only taken as undirected")
-    symmetric.data = np.ones_like(symmetric.data)
+        notice(f"{one_way:,} edges given in one direction only taken as undirected: direction is dropped")
     symmetric.sort_indices()
+    ways, symmetric.data = symmetric.data, np.ones_like(symmetric.data)
+    if weights is not None:
+        heavy = _summed(edges, weights, num_nodes)
+        both = sp.csr_array(heavy + heavy.T)
+        both.sort_indices()
+        differing = np.count_nonzero(sp.csr_array(heavy - heavy.T).data) // 2 - one_way
+        if differing:
+            notice(f"{differing:,} edges with another weight in each direction have the mean of both")
+        symmetric.data = both.data / ways
     return symmetric
+
+
+def _summed(edges: NDArray[np.int64], values: NDArray[np.float32], num_nodes: int) -> sp.csr_array:
+    matrix = sp.coo_array((values, (edges[0], edges[1])), shape=(num_nodes, num_nodes)).tocsr()
+    matrix.sum_duplicates()
+    return matrix
 
 
 def node_indices(nodes: Any, num_nodes: int) -> NDArray[np.int64]:
@@ -265,18 +311,45 @@ def tensor_array(name: str, tensor: Any) -> NDArray[Any]:
         raise GraphError(f"{name} is a tensor that is no array ({reason}): make it a dense one of numbers") from None
 
 
-def attribute_matrix(graph: Any, names: list[Any], attributes: Sequence[str]) -> NDArray[np.float64]:
-    """Numeric node attributes of a NetworkX graph, one column each."""
-    matrix = np.empty((len(names), len(attributes)))
-    for row, name in enumerate(names):
-        for column, attribute in enumerate(attributes):
-            value = graph.nodes[name].get(attribute)
+def attribute_columns(graph: Any, names: list[Any], attribute: Any) -> tuple[NDArray[np.float64], list[str]]:
+    """A node attribute of a NetworkX graph, a number or a vector of one length, as columns with names."""
+    rows: list[NDArray[np.float64]] = []
+    for name in names:
+        value, row = graph.nodes[name].get(attribute), np.full((), np.nan)
+        if isinstance(value, list | tuple | np.ndarray | np.number | float | int):
+            with contextlib.suppress(OverflowError, TypeError, ValueError):
+                row = np.asarray(value, dtype=np.float64)
+        if row.ndim > 1 or not row.size or not np.isfinite(row).all() or (rows and row.shape != rows[0].shape):
+            raise GraphError(
+                f"node {quoted(name)}: attribute {quoted(attribute)} is {quoted(value)}, expected a number, or "
+                "a vector of one length on all nodes"
+            )
+        rows.append(row)
+    matrix = np.stack(rows)
+    if matrix.ndim == 1:
+        return matrix[:, None], [str(attribute)]
+    return matrix, [f"{attribute}[{place}]" for place in range(matrix.shape[1])]
+
+
+def attribute_matrix(
+    graph: Any, names: list[Any], attributes: Sequence[Any] | None, label: Any
+) -> tuple[NDArray[np.float64] | None, list[str] | None]:
+    """Node attributes of a NetworkX graph as columns with names: those asked for, else all that every node has as such.
+
+    Attributes that cannot be taken are named in a notice.
+    """
+    found, left_out = [], []
+    for attribute in attributes or dict.fromkeys(key for _, held in graph.nodes(data=True) for key in held):
+        if attributes or attribute != label:
             try:
-                matrix[row, column] = value if isinstance(value, int | float | np.number) else np.nan
-            except (OverflowError, TypeError, ValueError):
-                matrix[row, column] = np.nan
-            if not np.isfinite(matrix[row, column]):
-                raise GraphError(
-                    f"node {quoted(name)}: attribute {quoted(attribute)} is {quoted(value)}, expected a number"
-                )
-    return matrix
+                found.append(attribute_columns(graph, names, attribute))
+            except GraphError:
+                if attributes:
+                    raise
+                left_out.append(quoted(attribute))
+    if left_out:
+        notice(
+            f"attributes that are not a number or a vector on every node are no features: {', '.join(left_out[:10])}"
+        )
+    matrices, columns = [matrix for matrix, _ in found], [name for _, named in found for name in named]
+    return (np.hstack(matrices), columns) if columns else (None, None)

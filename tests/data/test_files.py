@@ -109,8 +109,27 @@ def test_no_edges(write, edges):
 
 
 def test_further_edge_columns_get_a_notice(write):
+    with pytest.warns(GraphNotice, match="kind not used"):
+        read_graph(write(edges="source,target,kind\nann,bob,3\nbob,ann,3\n"))
+
+
+def test_weights_of_edges(write):
+    path = write(edges="source,target,weight\nann,bob,2.5\nbob,ann,2.5\nann,cid,1\ncid,ann,1\n")
+    assert read_graph(path).strengths.tolist() == [3.5, 2.5, 1]
     with pytest.warns(GraphNotice, match="weight not used"):
-        read_graph(write(edges="source,target,weight\nann,bob,3\nbob,ann,3\n"))
+        assert not read_graph(path, ignore_weights=True).is_weighted
+    for weight, fault in (("", "no value"), ("-1", "-1.0"), ("much", "not a number")):
+        path = write(edges=f"source,target,weight\nann,bob,2.5\nbob,ann,{weight}\n")
+        refused(path, "edges.csv", "column 'weight', row 2", fault)
+
+
+def test_weights_in_archives(tmp_path):
+    np.savez(tmp_path / "graph.npz", **EYE, edge_weights=np.array([2.0, 2.0]))
+    graph = read_graph(tmp_path / "graph.npz")
+    assert graph.strengths.tolist() == [2, 2, 0]
+    write_npz(graph, tmp_path / "again.npz")
+    assert read_graph(tmp_path / "again.npz").strengths.tolist() == [2, 2, 0]
+    assert not read_graph(tmp_path / "again.npz", ignore_weights=True).is_weighted
 
 
 @pytest.mark.parametrize(

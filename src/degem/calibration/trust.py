@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
+from degem.ops.neighbours import divisors
+
 PENALTY = np.array([0.1, 1.0, 1.0, 1.0, 1.0])  # how often it errs takes fewer nodes to tell than when
 SUREST = 1e-6  # no classifier is surer than that
 
@@ -32,13 +34,13 @@ def doubts(
         >>> doubts(np.array([[0.5, 0.5], [0.75, 0.25], [0.0, 1.0]]), path, np.ones(3))[:, 1:3].tolist()
         [[0.25, 0.75], [0.75, 0.25], [0.75, 0.25]]
     """
-    guess, degrees = probabilities.argmax(axis=1), np.diff(adjacency.indptr)
+    guess, degrees = probabilities.argmax(axis=1), divisors(adjacency)
     near, far = (1.0 - probabilities.max(axis=1).astype(np.float64) for _ in range(2))
     own = logit(near.clip(SUREST, 1 - SUREST))
     for label in range(probabilities.shape[1]):  # a column at a time: no further array of shape (n, C)
-        one_step = adjacency @ probabilities[:, label] / np.maximum(degrees, 1)
-        two_steps = adjacency @ one_step / np.maximum(degrees, 1)
-        rows = (guess == label) & (degrees > 0)
+        one_step = adjacency @ probabilities[:, label] / degrees
+        two_steps = adjacency @ one_step / degrees
+        rows = (guess == label) & (np.diff(adjacency.indptr) > 0)
         near[rows], far[rows] = 1 - one_step[rows], 1 - two_steps[rows]
     return np.stack([own, near, far, -np.log(p_values)], axis=1)
 

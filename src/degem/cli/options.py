@@ -105,6 +105,9 @@ class Inputs:
         UnknownIds | None,
         typer.Option(help="What to do with edges to ids that are no nodes.", show_default="error, or the model's"),
     ] = None
+    ignore_weights: Annotated[
+        bool, typer.Option("--ignore-weights", help="Leave the weights of edges out.", show_default="as at the fit")
+    ] = False
     logits: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Class logits of your own network: .npy in the nodes' order, or a table."),
@@ -191,6 +194,7 @@ class Inputs:
             "columns": None if self.columns is None else _treatments(self.columns),
             "schema": schema,
             "unknown_ids": None if self.unknown_ids is None else self.unknown_ids.value,
+            "ignore_weights": self.ignore_weights,
         }
 
     def graph_joined(self, name: str, onto: str, model: Detector) -> tuple[Graph, Graph]:
@@ -221,7 +225,9 @@ def takes_inputs(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options of :class:`Inputs` in the place of its parameter ``inputs``."""
     hints = get_type_hints(Inputs, include_extras=True)
     options = [
-        inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hints[field.name])
+        inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
+        )
         for field in dataclasses.fields(Inputs)
     ]
     signature = inspect.signature(command, eval_str=True)

@@ -16,7 +16,7 @@ from degem.graph import Graph
 from degem.index_checks import csr_from_parts
 
 CSR_PARTS = ("features_data", "features_indices", "features_indptr", "features_shape")
-SINGLE = {"edges", "labels", "node_ids", "feature_names", "class_names", "features", *CSR_PARTS}
+SINGLE = {"edges", "edge_weights", "labels", "node_ids", "feature_names", "class_names", "features", *CSR_PARTS}
 MASK, COLUMN = "mask_", "column_"
 
 
@@ -29,6 +29,7 @@ def write_npz(graph: Graph, path: str | Path) -> None:
     one_way = np.stack([upper.row, upper.col], axis=1).astype(np.int64)
     arrays: Arrays = {
         "edges": np.concatenate([one_way, one_way[:, ::-1]]),
+        **({"edge_weights": np.tile(upper.data, 2)} if graph.is_weighted else {}),
         "labels": graph.labels,
         "node_ids": plain(graph.node_ids),
         **{MASK + name: mask for name, mask in graph.masks.items()},
@@ -62,6 +63,7 @@ def read_npz(path: Path) -> Graph:
     try:
         return Graph.from_arrays(
             edges=edges,
+            edge_weights=arrays.get("edge_weights"),
             features=_features(arrays),
             labels=arrays.get("labels"),
             node_ids=_distinct(arrays.get("node_ids")),

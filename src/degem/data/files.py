@@ -23,6 +23,7 @@ def read_graph(
     columns: Mapping[str, str] | None = None,
     schema: TableSchema | None = None,
     unknown_ids: UnknownIds | None = None,
+    ignore_weights: bool = False,
 ) -> Graph:
     """Read a graph from a folder with ``nodes`` and ``edges`` tables (CSV or Parquet), or from an ``.npz`` archive.
 
@@ -44,6 +45,7 @@ def read_graph(
             empty ``TableSchema()`` takes numbers as they are.
         unknown_ids: Edges to ids that are not in the node table are an ``error``, or ``drop`` them, or ``add`` the
             nodes. Default: the schema's, else ``error``.
+        ignore_weights: Whether weights of edges are left out.
 
     Example:
         >>> import tempfile
@@ -58,26 +60,29 @@ def read_graph(
         >>> graph.columns["year"]
         array([1999, 2001])
     """
-    path, options = (
-        Path(path),
-        TableOptions(
-            id_column=id_column,
-            label_column=label_column,
-            feature_columns=feature_columns,
-            keep_columns=keep_columns,
-            columns=columns,
-            schema=schema,
-            unknown_ids=unknown_ids,
-        ),
+    path = Path(path)
+    options = TableOptions(
+        id_column=id_column,
+        label_column=label_column,
+        feature_columns=feature_columns,
+        keep_columns=keep_columns,
+        columns=columns,
+        schema=schema,
+        unknown_ids=unknown_ids,
+        ignore_weights=ignore_weights,
     )
     if path.is_dir() and not is_memmap(path):
         return read_folder(path, options)
     if any((id_column, label_column, feature_columns, keep_columns, columns)):
         raise GraphError(f"{path}: columns are chosen in folders of tables only, this one holds arrays with their own")
     if path.is_dir():
-        return read_memmap(path)
+        return _chosen(read_memmap(path), ignore_weights)
     if not path.exists():
         raise GraphError(f"{path} does not exist: give a folder with nodes and edges tables, or an .npz file")
     if path.suffix != ".npz":
         raise GraphError(f"{path} is no graph: give the folder that holds the nodes and edges tables, or an .npz file")
-    return read_npz(path)
+    return _chosen(read_npz(path), ignore_weights)
+
+
+def _chosen(graph: Graph, ignore_weights: bool) -> Graph:
+    return graph.unweighted() if ignore_weights else graph

@@ -28,7 +28,8 @@ def fingerprint(settings: object, graph: Graph, *arrays: NDArray[Any]) -> str:
     digest = hashlib.sha256(repr(settings).encode())
     features = graph.features
     parts = (features.indptr, features.indices, features.data) if isinstance(features, sp.csr_array) else (features,)
-    for part in (graph.adjacency.indptr, graph.adjacency.indices, graph.labels, *arrays, *parts):
+    weights = (graph.adjacency.data,) if graph.is_weighted else ()
+    for part in (*weights, graph.adjacency.indptr, graph.adjacency.indices, graph.labels, *arrays, *parts):
         digest.update(str((part.dtype, part.shape)).encode())
         digest.update(np.ascontiguousarray(part).data)
     return digest.hexdigest()

@@ -28,8 +28,9 @@ def read_memmap(folder: str | Path) -> Graph:
 
     The folder holds ``features.npy`` of shape (n, d₀) and type float32, the symmetric adjacency in CSR form without
     self-loops as ``indptr.npy`` (n + 1 numbers) and ``indices.npy`` (each row sorted), and, if there are such,
-    ``labels.npy`` (−1 where unknown) and a boolean ``mask_NAME.npy`` for each mask. Use int32 for the indices, and for
-    ``indptr`` where it suffices, and int64 for labels: other types are read into memory.
+    ``weights.npy`` (float32, one an index), ``labels.npy`` (−1 where unknown) and a boolean ``mask_NAME.npy`` for each
+    mask. Use int32 for the indices, and for ``indptr`` where it suffices, and int64 for labels: other types are read
+    into memory.
 
     Arguments:
         folder: The folder.
@@ -45,7 +46,9 @@ def read_memmap(folder: str | Path) -> Graph:
     """
     folder = Path(folder)
     names = sorted(file.stem for file in folder.glob("*.npy"))
-    if unknown := [name for name in names if name not in (*REQUIRED, "labels") and not name.startswith(MASK)]:
+    if unknown := [
+        name for name in names if name not in (*REQUIRED, "labels", "weights") and not name.startswith(MASK)
+    ]:
         raise GraphError(
             f"{folder}: no graph of memory maps has an array {quoted(unknown[0])}: see docs/graph-files.md"
         )
@@ -58,7 +61,7 @@ def read_memmap(folder: str | Path) -> Graph:
     try:
         return Graph(
             features=arrays["features"],
-            adjacency=_adjacency(arrays["indptr"], arrays["indices"], num_nodes),
+            adjacency=_adjacency(arrays["indptr"], arrays["indices"], num_nodes, arrays.get("weights")),
             labels=arrays.get("labels", np.full(num_nodes, -1, dtype=np.int64)),
             node_ids=np.arange(num_nodes),
             masks=masks,
@@ -67,8 +70,11 @@ def read_memmap(folder: str | Path) -> Graph:
         raise GraphError(f"{folder}: {error}") from None
 
 
-def _adjacency(indptr: NDArray[Any], indices: NDArray[Any], num_nodes: int) -> sp.csr_array:
+def _adjacency(
+    indptr: NDArray[Any], indices: NDArray[Any], num_nodes: int, weights: NDArray[Any] | None
+) -> sp.csr_array:
     if indices.ndim != 1:
         raise GraphError(f"indices has shape {indices.shape}, expected a row of numbers")
-    ones = np.broadcast_to(np.float32(1), indices.shape)  # one number stands for all: no memory for them
-    return csr_from_parts("adjacency", ones, indices, indptr, (num_nodes, num_nodes))
+    if weights is None:
+        weights = np.broadcast_to(np.float32(1), indices.shape)  # one number stands for all: no memory for them
+    return csr_from_parts("adjacency", weights, indices, indptr, (num_nodes, num_nodes))

@@ -45,7 +45,9 @@ def read_onto(folder: str | Path, graph: Graph, **options: Any) -> Graph:
     schema = graph.schema or how.schema or TableSchema()
     if not schema.columns:
         how = replace(how, feature_columns=how.feature_columns or graph.feature_names)
-    new, ends = read_parts(nodes, edges, replace(how, schema=schema), before=pa.chunked_array([old_ids], pa.string()))
+    new, ends, weights = read_parts(
+        nodes, edges, replace(how, schema=schema), before=pa.chunked_array([old_ids], pa.string())
+    )
     again = np.isin(new["node_ids"].astype(str), old_ids)
     if again.any():
         row = int(again.argmax())
@@ -53,8 +55,12 @@ def read_onto(folder: str | Path, graph: Graph, **options: Any) -> Graph:
             f"{nodes.name}: row {row + 1}: the graph that the nodes arrive in has {quoted(str(new['node_ids'][row]))} "
             f"already, and {int(again.sum()) - 1:,} more: leave out what is not new"
         )
+    old = sp.coo_array(graph.adjacency)
+    if weights is not None or graph.is_weighted:
+        weights = np.concatenate([old.data, np.ones(len(ends)) if weights is None else weights])
     return Graph.from_arrays(
-        edges=np.concatenate([np.stack(graph.adjacency.nonzero(), axis=1), ends]),
+        edges=np.concatenate([np.stack(old.coords, axis=1), ends]),
+        edge_weights=weights,
         features=_stacked(nodes.name, graph, new.get("features"), new.get("feature_names")),
         node_ids=np.concatenate([old_ids, new["node_ids"].astype(str)]).astype(object),
         feature_names=graph.feature_names or new["feature_names"],

@@ -23,6 +23,7 @@ from degem.schema import TREATMENTS, TableSchema, Treatment, UnknownIds
 MASKS = ("train", "val", "test")
 NUMBER = r"^(-?(0|[1-9][0-9]*)(\.[0-9]*)?([eE][-+]?[0-9]+)?|[Nn]a[Nn])$"
 TRUTH = {"true": True, "1": True, "false": False, "0": False}
+WEIGHT = "weight"
 SUFFIXES = (".csv", ".tsv", ".parquet")
 
 
@@ -37,6 +38,7 @@ class TableOptions:
     columns: Mapping[str, str] | None = None
     schema: TableSchema | None = None
     unknown_ids: UnknownIds | None = None
+    ignore_weights: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,14 +70,14 @@ def folder_tables(folder: Path) -> tuple[Source, Source]:
 
 def read_tables(nodes: Source, edges: Source, options: TableOptions) -> Graph:
     """The graph in two tables."""
-    arrays, ends = read_parts(nodes, edges, options)
-    return Graph.from_arrays(edges=ends, **arrays)
+    arrays, ends, weights = read_parts(nodes, edges, options)
+    return Graph.from_arrays(edges=ends, edge_weights=weights, **arrays)
 
 
 def read_parts(
     nodes: Source, edges: Source, options: TableOptions, before: pa.ChunkedArray | None = None
-) -> tuple[dict[str, Any], NDArray[np.int64]]:
-    """What ``Graph.from_arrays`` takes of the nodes, and the ends of the edges; all faults are told at once.
+) -> tuple[dict[str, Any], NDArray[np.int64], NDArray[np.float64] | None]:
+    """What ``Graph.from_arrays`` takes of the nodes, the ends of the edges, and weights; all faults are told at once.
 
     Arguments:
         nodes: The node table.
@@ -88,13 +90,14 @@ def read_parts(
     if table.num_rows == 0:
         raise GraphError(f"{nodes.name} has no rows below its header: a graph needs at least one node")
     of_nodes, of_edges, arrays = Faults(), Faults(), dict[str, Any]()
-    ends, added = np.empty((0, 2), dtype=np.int64), 0
+    ends, weights, added = np.empty((0, 2), dtype=np.int64), None, 0
     with of_nodes.gathered():
         ids = _ids(roles.ids, table[roles.ids])
         _check_distinct(roles.ids, ids)
         with of_edges.gathered():
             unknown_ids = options.unknown_ids or (options.schema or TableSchema()).unknown_ids
-            ends, strangers = _read_edges(edges, nodes, ids if before is None else _joined(before, ids), unknown_ids)
+            known = ids if before is None else _joined(before, ids)
+            ends, weights, strangers = _read_edges(edges, nodes, known, unknown_ids, options.ignore_weights)
             ids, added = _joined(ids, strangers), len(strangers)
         arrays["node_ids"] = ids.to_numpy(zero_copy_only=False)
     masks = {}
@@ -115,7 +118,7 @@ def read_parts(
             faults.tell(source.name)
     told.tell()
     arrays |= {"labels": labels, "class_names": classes, "masks": masks, "num_nodes": table.num_rows}
-    return arrays | {"columns": {name: _natural(table[name]) for name in roles.kept}}, ends
+    return arrays | {"columns": {name: _natural(table[name]) for name in roles.kept}}, ends, weights
 
 
 def _table_path(folder: Path, name: str) -> Path:
@@ -205,19 +208,27 @@ def _check_distinct(name: str, ids: pa.ChunkedArray) -> None:
 
 
 def _read_edges(
-    source: Source, nodes: Source, known: pa.ChunkedArray, unknown_ids: UnknownIds
-) -> tuple[NDArray[np.int64], pa.ChunkedArray]:
-    """The two ends of each edge as row numbers of the nodes, and ids that are to be added behind them."""
+    source: Source, nodes: Source, known: pa.ChunkedArray, unknown_ids: UnknownIds, ignore_weights: bool
+) -> tuple[NDArray[np.int64], NDArray[np.float64] | None, pa.ChunkedArray]:
+    """The ends of each edge as row numbers of the nodes, its weight, and ids that are to be added behind the nodes."""
     names = source.columns
     if len(names) < 2:
         raise GraphError(f"one column, {quoted(names[0])}: an edge needs two, its source and its target")
-    if len(names) > 2:
-        notice(f"{source.name}: the first two columns are the edges' ends; {', '.join(names[2:5])} not used")
-    table = source.read(names[:2])
+    weighted = WEIGHT in names[2:] and not ignore_weights
+    if unused := [name for name in names[2:] if name != WEIGHT or ignore_weights]:
+        notice(
+            f"{source.name}: the first two columns are the edges' ends, {quoted(WEIGHT)} would be their weight; "
+            f"{', '.join(unused[:5])} not used"
+        )
+    table = source.read([*names[:2], *([WEIGHT] if weighted else [])])
     faults, ends = Faults(), []
     for name in names[:2]:
         with faults.gathered():
             ends.append(_ids(name, table[name]))
+    weights = None
+    if weighted:
+        with faults.gathered():
+            weights = _weights(column_values(WEIGHT, table[WEIGHT], "as is"))
     faults.tell()
     if len({known.type, *(end.type for end in ends)}) > 1:
         known, *ends = (pc.cast(column, pa.string()) for column in (known, *ends))
@@ -239,10 +250,22 @@ def _read_edges(
         notice(f"{source.name}: {fault}: " + ("dropped" if unknown_ids == "drop" else "added, with nothing known"))
         if unknown_ids == "drop":
             ends = [end.filter(pc.invert(either)) for end in ends]
+            weights = None if weights is None else weights[~either.to_numpy()]
         else:
             added = strange
     places = _places(_joined(known, added), ends)
-    return np.stack([place.to_numpy() for place in places], axis=1).astype(np.int64), added
+    return np.stack([place.to_numpy() for place in places], axis=1).astype(np.int64), weights, added
+
+
+def _weights(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    wrong = ~(values >= 0)
+    if wrong.any():
+        row = int(wrong.argmax())
+        raise GraphError(
+            f"column {quoted(WEIGHT)}, row {row + 1}: {'no value' if np.isnan(values[row]) else values[row]} where a "
+            "weight, a positive number, should be: correct it, or leave weights out with --ignore-weights"
+        )
+    return values
 
 
 def _places(known: pa.ChunkedArray, ends: Sequence[pa.ChunkedArray]) -> list[pa.ChunkedArray]:

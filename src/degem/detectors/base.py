@@ -148,10 +148,14 @@ class Detector(Decisions, ABC):
             raise GraphError(f"{type(self).__name__} needs labelled nodes to train on, and the graph has none there")
         if self.needs_exposure and exposure is None:
             raise DegemError(f"{type(self).__name__} needs nodes known to be OOD: pass exposure=NodeSet(graph, nodes)")
+        if keep_calibration_nodes and graph.is_weighted:
+            raise DegemError(
+                "keep_calibration_nodes keeps no weights of edges: leave it out, or fit graph.unweighted()"
+            )
         self._reset()
         self.num_features_ = graph.num_features
         self.feature_names_ = graph.feature_names
-        self.schema_ = graph.schema
+        self.schema_, self.weighted_ = graph.schema, graph.is_weighted
         self.classes_ = classes
         self.class_names_ = graph.class_names
         self.num_training_nodes_ = len(training.nodes)
@@ -216,6 +220,7 @@ class Detector(Decisions, ABC):
                 "parameters": parameters.values(self, deep=False),
                 "num_features": self.num_features_,
                 "feature_names": self.feature_names_,
+                "weighted": self.weighted_,
                 "schema": None if self.schema_ is None else self.schema_.model_dump(),
                 "classes": list(self.classes_),
                 "class_names": self.class_names_,
@@ -241,7 +246,7 @@ class Detector(Decisions, ABC):
         detector.device = parameters.present_device(device or detector.device)
         detector.num_features_ = stored.num_features
         detector.feature_names_ = None if stored.feature_names is None else tuple(stored.feature_names)
-        detector.schema_ = stored.table_schema
+        detector.schema_, detector.weighted_ = stored.table_schema, stored.weighted
         detector.classes_ = tuple(stored.classes)
         detector.class_names_ = None if stored.class_names is None else tuple(stored.class_names)
         detector.num_training_nodes_ = stored.num_training_nodes
@@ -263,6 +268,8 @@ class Detector(Decisions, ABC):
         if not hasattr(self, "num_features_"):
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit(graph) or load(path) first")
         checked = as_graph(graph)
+        if not self.weighted_:
+            checked = checked.unweighted()
         if checked.schema and self.schema_ and checked.schema.columns != self.schema_.columns:
             raise GraphError(
                 "the graph's columns are encoded by a schema of their own, not by that of the fit: "

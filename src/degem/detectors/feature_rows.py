@@ -7,6 +7,7 @@ import scipy.sparse as sp
 
 from degem.graph import Graph
 from degem.ops.features import Features
+from degem.ops.neighbours import divisors
 
 BLOCK = 1024  # rows or columns made dense at a time
 
@@ -22,7 +23,7 @@ def feature_rows(graph: Graph, neighbour_means: bool) -> Features:
     if not neighbour_means:
         return graph.features
     sums = graph.adjacency @ graph.features.astype(np.float64)  # as good as exact, whatever the order of neighbours
-    means = sp.diags_array(1 / np.maximum(graph.degrees, 1)) @ sums
+    means = sp.diags_array(1 / divisors(graph.adjacency).astype(np.float64)) @ sums
     if isinstance(graph.features, sp.csr_array):
         return sp.csr_array(sp.hstack([graph.features, sp.csr_array(means).astype(np.float32)]))
     return np.hstack([graph.features, np.asarray(means, dtype=np.float32)])

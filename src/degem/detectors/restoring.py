@@ -27,6 +27,7 @@ class Stored(BaseModel):
     method: str
     parameters: dict[str, Any]
     num_features: int = Field(ge=1, lt=2**31)
+    weighted: bool = False
     feature_names: list[str] | None
     table_schema: TableSchema | None = Field(default=None, alias="schema", strict=False)
     classes: list[Annotated[int, Field(ge=0, le=MAX_LABEL)]]

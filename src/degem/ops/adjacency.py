@@ -10,13 +10,14 @@ import torch
 from torch import Tensor
 
 from degem.ops.features import to_tensor
+from degem.ops.neighbours import strengths
 
 
 def gcn_adjacency(adjacency: sp.csr_array, device: str = "cpu") -> Tensor:
     r"""The normalised adjacency with self-loops :math:`\hat{D}^{-1/2}(A + I)\hat{D}^{-1/2}` (Kipf & Welling 2017).
 
     Arguments:
-        adjacency: The adjacency :math:`A`, symmetric, ones, no self-loops.
+        adjacency: The adjacency :math:`A`, symmetric, no self-loops.
         device: Where the sparse CSR tensor lives.
 
     Example:
@@ -25,9 +26,9 @@ def gcn_adjacency(adjacency: sp.csr_array, device: str = "cpu") -> Tensor:
                 [0.5000, 0.5000]])
     """
     looped = sp.csr_array(adjacency + sp.eye_array(adjacency.shape[0], dtype=np.float32, format="csr"))
-    scale = (1 / np.sqrt(np.diff(looped.indptr))).astype(np.float32)
+    scale = (1 / np.sqrt(strengths(looped).astype(np.float64))).astype(np.float32)
     rows = np.repeat(np.arange(looped.shape[0]), np.diff(looped.indptr))
-    parts = (scale[rows] * scale[looped.indices], looped.indices, looped.indptr)
+    parts = (scale[rows] * scale[looped.indices] * looped.data, looped.indices, looped.indptr)
     return to_tensor(sp.csr_array(parts, shape=looped.shape), device)
 
 

@@ -23,6 +23,8 @@ def average(
 ) -> NDArray[np.float32]:
     r"""One step :math:`v \mapsto \beta v + w\,D^{-1} A v`; isolated nodes get :math:`\beta v`.
 
+    :math:`D` holds the nodes' strengths: their degrees, where no edge has a weight.
+
     The result does not depend on the number of threads.
 
     Arguments:
@@ -40,19 +42,54 @@ def average(
     """
     rows = np.arange(adjacency.shape[0]) if rows is None else rows
     out = np.empty((len(rows), values.shape[1]), dtype=np.float32) if out is None else out
+    weighted = is_weighted(adjacency if len(rows) == adjacency.shape[0] else adjacency[rows])
+    settings = (float(self_weight), float(weight), values, out)
     with kernel_threads():  # floats of Python: those of NumPy take longer to hand over
-        _average(adjacency.indptr, adjacency.indices, rows, float(self_weight), float(weight), values, out)
+        if weighted:
+            weights = adjacency.data.astype(np.float32, copy=False)
+            _weighted_average(adjacency.indptr, adjacency.indices, weights, rows, *settings)
+        else:
+            _average(adjacency.indptr, adjacency.indices, rows, *settings)
     return out
 
 
+def is_weighted(adjacency: sp.csr_array) -> bool:
+    """Whether an edge has another weight than 1.
+
+    Example:
+        >>> is_weighted(sp.csr_array([[0.0, 2.0], [2.0, 0.0]])), is_weighted(sp.csr_array([[0.0, 1.0], [1.0, 0.0]]))
+        (True, False)
+    """
+    weights = adjacency.data
+    return weights.strides != (0,) and bool((weights != 1).any())  # memory maps have one 1 for all
+
+
+def strengths(adjacency: sp.csr_array) -> NDArray[np.float32]:
+    """The sum of the weights of each node's edges: the number of its neighbours, where no edge has a weight.
+
+    Example:
+        >>> strengths(sp.csr_array(np.array([[0, 2, 0], [2, 0, 0], [0, 0, 0]], dtype=np.float32)))
+        array([2., 2., 0.], dtype=float32)
+    """
+    if not is_weighted(adjacency):
+        return np.diff(adjacency.indptr).astype(np.float32)
+    return np.asarray(adjacency.sum(axis=1), dtype=np.float32)
+
+
+def divisors(adjacency: sp.csr_array) -> NDArray[np.float32]:
+    """The strengths, 1 for isolated nodes: what makes a mean of the sum over neighbours."""
+    found = strengths(adjacency)
+    return np.where(found > 0, found, np.float32(1))
+
+
 def root_degrees(adjacency: sp.csr_array) -> NDArray[np.float32]:
-    r"""The diagonal of :math:`D^{1/2}`, of shape (n, 1), with 1 for isolated nodes.
+    r"""The roots of the strengths, the diagonal of :math:`D^{1/2}`, of shape (n, 1), with 1 for isolated nodes.
 
     Example:
         >>> root_degrees(sp.csr_array(np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=np.float32))).ravel()
         array([1.       , 1.4142135, 1.       ], dtype=float32)
     """
-    return np.sqrt(np.maximum(np.diff(adjacency.indptr), 1).astype(np.float32))[:, None]
+    return np.sqrt(divisors(adjacency))[:, None]
 
 
 @numba.njit(parallel=True, cache=True, fastmath=True, nogil=True)
@@ -64,5 +101,23 @@ def _average(indptr: Any, indices: Any, rows: Any, self_weight: Any, weight: Any
         for c in range(x.shape[1]):
             out[place, c] = self_weight * x[row, c]
         for entry in range(indptr[row], indptr[row + 1]):
+            for c in range(x.shape[1]):
+                out[place, c] += share * x[indices[entry], c]
+
+
+@numba.njit(parallel=True, cache=True, fastmath=True, nogil=True)
+def _weighted_average(
+    indptr: Any, indices: Any, weights: Any, rows: Any, self_weight: Any, weight: Any, x: Any, out: Any
+) -> None:
+    self_weight, weight = np.float32(self_weight), np.float32(weight)
+    for place in numba.prange(len(rows)):
+        row = rows[place]
+        strength = np.float32(0)
+        for entry in range(indptr[row], indptr[row + 1]):
+            strength += weights[entry]
+        for c in range(x.shape[1]):
+            out[place, c] = self_weight * x[row, c]
+        for entry in range(indptr[row], indptr[row + 1]):
+            share = weight * (weights[entry] / strength)
             for c in range(x.shape[1]):
                 out[place, c] += share * x[indices[entry], c]

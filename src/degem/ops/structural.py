@@ -6,6 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from degem.ops.neighbours import divisors, strengths
+
 
 def structural_features(adjacency: sp.csr_array, *, dim: int = 32, seed: int = 0) -> NDArray[np.float32]:
     r"""Log-degree and a random projection of the adjacency: :math:`[\log(1 + \deg) \,\|\, \hat{A}R \,\|\, \hat{A}^2R]`.
@@ -24,8 +26,8 @@ def structural_features(adjacency: sp.csr_array, *, dim: int = 32, seed: int = 0
         (3, 5)
     """
     num_nodes = adjacency.shape[0]
-    degrees = np.diff(adjacency.indptr).astype(np.float32)
-    average = sp.diags_array(1 / np.maximum(degrees, 1), dtype=np.float32) @ adjacency
+    degrees = strengths(adjacency)
+    average = sp.diags_array(1 / divisors(adjacency), dtype=np.float32) @ adjacency
     random = np.random.default_rng(seed).standard_normal((num_nodes, dim // 2), dtype=np.float32)
     one_hop = average @ random
     two_hops = average @ one_hop

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from degem.ops.adjacency import symmetric_product
 from degem.ops.features import Features, to_tensor
+from degem.ops.neighbours import divisors
 from degem.propagation.hop_features import hop_features
 
 SPARSE_COST = 6.0  # a multiplication of a sparse product, in multiplications of a dense one: measured
@@ -111,7 +112,7 @@ def propagation_matrix(adjacency: sp.csr_array, self_weight: float) -> sp.csr_ar
         array([[0.5, 1. ],
                [1. , 0.5]], dtype=float32)
     """
-    scale = sp.diags_array(1 / np.sqrt(np.maximum(np.diff(adjacency.indptr), 1)))
+    scale = sp.diags_array(1 / np.sqrt(divisors(adjacency).astype(np.float64)))
     matrix = self_weight * sp.eye_array(adjacency.shape[0]) + scale @ adjacency @ scale
     return sp.csr_array(matrix, dtype=np.float32)
 

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from degem.ops.neighbours import divisors, strengths
 from degem.propagation import Columns, choose_propagator
 
 
@@ -74,7 +75,7 @@ class _Smooth(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> tuple[Tensor, None, None, None]:
         adjacency = ctx.settings[0]
-        degrees = torch.from_numpy(np.diff(adjacency.indptr)).clamp(min=1).to(gradients[0])
+        degrees = torch.from_numpy(divisors(adjacency)).to(gradients[0])
         return _smooth(gradients[0] / degrees, *ctx.settings) * degrees, None, None, None
 
 
@@ -112,11 +113,11 @@ def propagate_augmented(
         tensor([2., 2., 5.])
     """
     inside = group.to(scores)
-    edges = torch.from_numpy(np.diff(adjacency.indptr)).to(scores)
+    edges = torch.from_numpy(strengths(adjacency)).to(scores)
     degrees = edges + inside.sum() * inside
     for _ in range(num_steps):
         of_edges = edges * _smooth(scores, adjacency, 1.0, 1)
         total = of_edges + group_weight * inside * (inside @ scores)
-        mean = torch.where(degrees > 0, total / degrees.clamp(min=1), scores)
+        mean = torch.where(degrees > 0, total / torch.where(degrees > 0, degrees, 1), scores)
         scores = self_weight * scores + (1 - self_weight) * mean
     return scores

@@ -36,7 +36,7 @@ class HopBatch:
         """A batch from hop features, and from lengths of own features, degrees, counts and returning walks."""
         lengths = hops.norm(dim=2)
         own = torch.stack([torch.log1p(degree), torch.log(length + LENGTH_FLOOR)])
-        log_lengths = torch.cat([own, torch.log(lengths * degree.clamp_min(1).sqrt() + HOP_LENGTH_FLOOR)]).T
+        log_lengths = torch.cat([own, torch.log(lengths * _root(degree) + HOP_LENGTH_FLOOR)]).T
         return cls(hops, 1 / (lengths[:, :, None] + 1e-8), log_lengths, torch.log1p(count), returning)
 
     @property
@@ -47,7 +47,7 @@ class HopBatch:
     @property
     def own_features(self) -> Tensor:
         """The node's own projected features, of shape (n, r)."""
-        return self.hops[0] * torch.expm1(self.log_degree).clamp_min(1).sqrt()[:, None]
+        return self.hops[0] * _root(torch.expm1(self.log_degree))[:, None]
 
     def directions(self, place: int) -> Tensor:
         """Where the hop at that place points."""
@@ -93,3 +93,8 @@ class Latent(HopBatch):
 
     latents: Tensor
     standard: Tensor
+
+
+def _root(degree: Tensor) -> Tensor:
+    """The root of the degree, 1 for isolated nodes; edges with small weights make degrees below 1."""
+    return torch.where(degree > 0, degree, 1).sqrt()

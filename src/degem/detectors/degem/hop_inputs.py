@@ -13,7 +13,7 @@ from degem.detectors.degem.hop_batch import HopBatch
 from degem.graph import Graph
 from degem.ops.features import Features, row_counts, row_norms
 from degem.ops.mapped import release
-from degem.ops.neighbours import average, root_degrees
+from degem.ops.neighbours import average, divisors, is_weighted, root_degrees, strengths
 from degem.propagation import Columns, KeptHops, choose_propagator
 from degem.training import OnProgress, silent
 
@@ -47,7 +47,7 @@ class HopInputs:
         on_progress: OnProgress = silent,
     ) -> None:
         self.graph, self.encode, self.projection, self.device = graph, encode, projection, device
-        degrees = np.diff(graph.adjacency.indptr).astype(np.float32)
+        degrees = strengths(graph.adjacency)
         lengths, counts = np.ones((2, graph.num_nodes), dtype=np.float32)
         width = projection.shape[1]
         small = 4 * width * graph.num_nodes <= KEPT_BYTES
@@ -60,8 +60,10 @@ class HopInputs:
             if small:
                 projected.append(np.asarray(encoded @ projection, dtype=np.float32))
             release(graph.features)
-        inverse = np.asarray(1 / np.maximum(degrees, 1), dtype=np.float32)
+        inverse = np.asarray(1 / divisors(graph.adjacency), dtype=np.float32)
         returning = average(graph.adjacency, inverse[:, None], self_weight=0.0)[:, 0]
+        if is_weighted(graph.adjacency):
+            returning = np.asarray(graph.adjacency.power(2) @ inverse, dtype=np.float32) * inverse
         self.per_node = (lengths, degrees, counts, returning)
         self.columns = Columns.of(np.concatenate(projected)) if small else Columns.by_block(width, self._projected)
         self.hops, self.root = tuple(hops), root_degrees(graph.adjacency)
