@@ -452,7 +452,7 @@ def test_from_pyg_without_edges_is_refused():
 
 
 def test_as_graph_refuses_strangers():
-    with pytest.raises(TypeError, match="make one with Graph"):
+    with pytest.raises(GraphError, match="make one with Graph"):
         as_graph([1, 2])
 
 

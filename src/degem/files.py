@@ -56,13 +56,18 @@ def replaced(path: Path, *, follow_link: bool = False) -> Iterator[BinaryIO]:
             (staging / "file").chmod(mode)
         (staging / "file").replace(target)
     except OSError as error:
-        reason = error.strerror or str(error)
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            reason = "the disk is full: make space, or choose another place, and write it again"
-        raise DegemError(f"{path} cannot be written: {reason}") from None
+        raise not_written(path, error) from None
     finally:
         if staging is not None:
             shutil.rmtree(staging, ignore_errors=True)
+
+
+def not_written(path: Path, error: OSError) -> DegemError:
+    """The error for a file that could not be written."""
+    reason = error.strerror or str(error)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        reason = "the disk is full: make space, or choose another place, and write it again"
+    return DegemError(f"{path} cannot be written: {reason}")
 
 
 def write_text(path: str | Path, text: str) -> None:

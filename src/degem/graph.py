@@ -337,7 +337,7 @@ def as_graph(graph: Any) -> Graph:
         return graph
     if hasattr(graph, "edge_index"):
         return Graph.from_pyg(graph)
-    raise TypeError(
+    raise GraphError(
         f"expected a degem.Graph or a torch_geometric.data.Data, got {type(graph).__name__}: "
         "make one with Graph.from_arrays, Graph.from_networkx or degem.read_graph"
     )

@@ -21,7 +21,7 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 
 from degem.errors import DegemError, ModelFileError, quoted
-from degem.files import STAGING, memory_limit, read_regular, replaced, sweep
+from degem.files import STAGING, memory_limit, not_written, read_regular, replaced, sweep
 
 FORMAT = "degem-model"
 FORMAT_VERSION = 4
@@ -78,7 +78,7 @@ def write(path: Path, state: dict[str, torch.Tensor], metadata: dict[str, Any]) 
     except Timeout:
         raise ModelFileError(f"{path} is being written by another process: try again") from None
     except OSError as error:
-        raise ModelFileError(f"{path} cannot be written: {error.strerror}") from None
+        raise ModelFileError(not_written(path, error)) from None
     except DegemError as error:
         raise ModelFileError(error) from None
 

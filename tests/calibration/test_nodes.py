@@ -179,6 +179,8 @@ def test_a_word_that_is_no_choice_is_refused() -> None:
     detector = Norm().fit(graph)
     with pytest.raises(ParameterError, match="exchangeable = 'edge' is not allowed: choose nodes or edges"):
         detector.predict(graph, exchangeable="edge")
+    with pytest.raises(ParameterError, match="by_degree = 'no' is not allowed"):
+        detector.predict(graph, by_degree="no")
     with pytest.raises(DegemError, match="a level must lie strictly"):
         detector.predict(graph, alpha="0.05")
 

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from degem.bench.results import Results
 from degem.bench.store import made_folder
 from degem.bench.summary import Entry, entries, overall
+from degem.files import replaced
 
 BLUE, ORANGE = "#4477aa", "#ee8866"
 
@@ -32,7 +33,8 @@ def draw_all(results: Results, folder: Path) -> list[Path]:
             for suffix in ("png", "svg"):
                 paths.append(folder / f"{name}.{suffix}")
                 metadata = {"Date": None} if suffix == "svg" else {}
-                figure.savefig(paths[-1], dpi=150, metadata=metadata)
+                with replaced(paths[-1], follow_link=True) as file:
+                    figure.savefig(file, format=suffix, dpi=150, metadata=metadata)
     return paths
 
 

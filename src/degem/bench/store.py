@@ -15,7 +15,7 @@ from filelock import FileLock
 from pydantic import BaseModel, Field
 
 from degem.errors import DegemError, quoted
-from degem.files import replaced
+from degem.files import not_written, replaced
 
 NAME = "results.csv"
 
@@ -101,12 +101,15 @@ class Store:
         """Add rows; when this returns they are on disk. Several processes may do so at once."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._upgrade()
-        with FileLock(self.path.with_suffix(".lock")), self.path.open("a+b") as file:
-            _drop_torn_line(file)
-            text = b"" if file.seek(0, os.SEEK_END) else _line(COLUMNS)
-            file.write(text + b"".join(_line(_texts(row)) for row in rows))
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with FileLock(self.path.with_suffix(".lock")), self.path.open("a+b") as file:
+                _drop_torn_line(file)
+                text = b"" if file.seek(0, os.SEEK_END) else _line(COLUMNS)
+                file.write(text + b"".join(_line(_texts(row)) for row in rows))
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise not_written(self.path, error) from None
 
     def rows(self) -> list[Row]:
         """Every row, oldest first; a last line cut short by a crash is not one."""
@@ -133,7 +136,7 @@ class Store:
         try:
             self.path.open("ab").close()
         except OSError as error:
-            raise DegemError(f"{self.path} cannot be written ({error.strerror}): choose another folder") from None
+            raise not_written(self.path, error) from None
         self._upgrade()
 
     def _upgrade(self) -> None:

@@ -99,9 +99,11 @@ class Judged:
 
     def p_values(self, *, by_degree: bool = False, exchangeable: Exchangeable = "nodes") -> NDArray[np.float64]:
         """How often a calibration node scores at least as high: see :meth:`Decisions.p_values`."""
-        if exchangeable not in get_args(Exchangeable):
+        if not isinstance(exchangeable, str) or exchangeable not in get_args(Exchangeable):
             choices = " or ".join(get_args(Exchangeable))
             raise ParameterError(f"exchangeable = {quoted(exchangeable)} is not allowed: choose {choices}")
+        if not isinstance(by_degree, bool | np.bool_):
+            raise ParameterError(f"by_degree = {quoted(by_degree)} is not allowed: choose True or False")
         reference, degrees, by_edges = self.calibration_scores, self.calibration_degrees, exchangeable == "edges"
         if by_degree:
             return stratified_p_values(reference, degrees, self.result.scores, self.degrees, by_edges=by_edges)
@@ -119,8 +121,8 @@ class Judged:
         exchangeable: Exchangeable = "nodes",
     ) -> NDArray[np.int64]:
         """1 for nodes flagged as OOD, else 0: see :meth:`Decisions.predict`."""
-        self._warn_of_too_few(alpha if fdr is None else fdr, by_degree, exchangeable)
         p = self.p_values(by_degree=by_degree, exchangeable=exchangeable)
+        self._warn_of_too_few(alpha if fdr is None else fdr, by_degree, exchangeable)
         return np.asarray(p <= alpha if fdr is None else benjamini_hochberg(p, fdr), dtype=np.int64)
 
     def table(self, class_names: Sequence[str | int], **how: Any) -> pd.DataFrame:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import math
-import shutil
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from degem.data.checksums import copy_official, is_pickled
 from degem.data.locations import cache_root, data_root
 from degem.data.readers import Reader, attributed, citation, heterophilous, pyg, twitch
 from degem.errors import DataNotFoundError, DegemError, GraphError
+from degem.files import replaced
 from degem.graph import Graph
 
 
@@ -272,7 +272,8 @@ def _download(name: str, dataset: Dataset, root: Path, missing: Sequence[Path]) 
                 target = root / dataset.folder
                 target.mkdir(parents=True, exist_ok=True)
                 for file in dataset.files:
-                    shutil.copyfile(Path(staging) / dataset.folder / file, target / file)
+                    with replaced(target / file) as copy:
+                        copy.write((Path(staging) / dataset.folder / file).read_bytes())
             return
         except Exception as error:  # whatever a loader's network layer raises
             reason = f"its download failed ({type(error).__name__})"
