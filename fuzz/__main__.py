@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import math
+import os
+import random
 import sys
 import tempfile
 import warnings
 from pathlib import Path
 
-from fuzz import harness, writers
+from degem.files import write_text
+from fuzz import harness, results, writers
 
 SHOWN = 20  # failures of a kind
 
@@ -22,37 +26,45 @@ def main() -> int:
     parser.add_argument("--only", type=int, metavar="INDEX", help="one input, with its traceback")
     parser.add_argument("--kills", type=int, default=0, metavar="N", help="kill -9 each writer N times instead")
     parser.add_argument("--savers", type=int, default=0, metavar="N", help="N rounds of two savers instead")
+    parser.add_argument("--record", action="store_true", help=f"keep the figures in {results.FILE.name} and the page")
     asked = parser.parse_args()
-    if asked.kills or asked.savers:
-        return _report(writers.run(asked.kills, asked.savers, asked.seed))
-    kinds = asked.kind or list(harness.KINDS)
     if asked.only is not None:
-        return _one(kinds[0], asked.seed, asked.only)
-    rows, each = [], -(-asked.inputs // len(kinds))
-    for kind in kinds:
-        outcomes = list(harness.run(kind, asked.seed, range(each)))
+        return _one((asked.kind or list(harness.KINDS))[0], asked.seed, asked.only)
+    failures: list[str] = []
+    if asked.kills or asked.savers:
+        found = [
+            results.Row("faults", name, asked.seed, tried, 0, _failed(name, failed, failures))
+            for name, tried, failed in writers.run(asked.kills, asked.savers, asked.seed)
+        ]
+    else:
+        found = _inputs(asked.kind or list(harness.KINDS), asked.inputs, asked.seed, failures)
+    print(results.table(found))
+    print("".join(f"\n{failure}\n" for failure in failures))
+    if asked.record:
+        results.record(found)
+        write_text(results.PAGE, results.page(results.PAGE.read_text(), results.rows()))
+    return int(bool(failures))
+
+
+def _inputs(kinds: list[str], inputs: int, seed: int, failures: list[str]) -> list[results.Row]:
+    found, shares = [], [harness.SLOW.get(kind, 1.0) for kind in kinds]
+    for kind, share in zip(kinds, shares, strict=True):
+        tried = math.ceil(inputs * share / sum(shares))
+        outcomes = list(harness.run(kind, seed, range(tried)))
         refused = sum(outcome.what == harness.REFUSED for outcome in outcomes)
-        rows.append((kind, each, refused, [str(outcome) for outcome in outcomes if outcome.failed]))
-        print(f"{kind}: {len(rows[-1][3])} of {each} failed", file=sys.stderr)
-    return _report(rows)
+        failed = _failed(kind, [str(outcome) for outcome in outcomes if outcome.failed], failures)
+        found.append(results.Row("inputs", kind, seed, tried, refused, failed))
+    return found
 
 
-def _report(rows: list[tuple[str, int, int, list[str]]]) -> int:
-    print("| kind | tried | refused | failed |\n|---|---:|---:|---:|")
-    totals = [sum(row[1] for row in rows), sum(row[2] for row in rows), sum(len(row[3]) for row in rows)]
-    for kind, tried, refused, failed in rows:
-        print(f"| {kind} | {tried:,} | {refused:,} | {len(failed):,} |")
-    print("| all | " + " | ".join(f"{total:,}" for total in totals) + " |")
-    for kind, _, _, failed in rows:
-        for what in failed[:SHOWN]:
-            print(f"\n{kind}: {what}")
-    return int(totals[2] > 0)
+def _failed(kind: str, failed: list[str], failures: list[str]) -> int:
+    """How many failed; the first of them are kept to be shown."""
+    failures += [f"{kind}: {what}" for what in failed[:SHOWN]]
+    print(f"{kind}: {len(failed)} failed", file=sys.stderr)
+    return len(failed)
 
 
 def _one(kind: str, seed: int, index: int) -> int:
-    import os
-    import random
-
     folder = Path(tempfile.mkdtemp(prefix="degem-fuzz-"))
     os.environ |= {"DEGEM_CACHE": str(folder / "cache"), "DEGEM_MAX_READ_MIB": harness.READ_LIMIT}
     warnings.simplefilter("ignore")

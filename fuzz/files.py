@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import scipy.sparse as sp
 
 from degem import Graph, read_graph
+from degem.data.onto import read_onto
 from degem.schema import TableSchema
 from fuzz.mutate import spoil_array, spoil_bytes
 
@@ -31,6 +32,7 @@ NODES = pd.DataFrame(
     }
 )
 EDGES = pd.DataFrame({"source": ["ann", "bob", "cid"], "target": ["bob", "cid", "ann"]})
+TABLES = {"nodes": NODES.to_csv(index=False).encode(), "edges": EDGES.to_csv(index=False).encode()}
 
 
 class SilentError(AssertionError):
@@ -59,25 +61,80 @@ def small_graph() -> Graph:
 
 def csv_folder(rng: Random, folder: Path) -> Attempt:
     """A folder of CSV with spoilt bytes, rows or cells."""
-    texts = {"nodes": NODES.to_csv(index=False).encode(), "edges": EDGES.to_csv(index=False).encode()}
-    for name in rng.choice([["nodes"], ["nodes"], ["edges"], ["nodes", "edges"]]):
-        texts[name] = spoil_bytes(rng, texts[name])
-    for name, text in texts.items():
-        (folder / f"{name}.csv").write_bytes(text)
+    texts = _spoilt_tables(rng, folder, TABLES)
 
     def attempt() -> None:
         read_graph(folder)
         graph = read_graph(folder, schema=TableSchema())
-        rows = list(csv.DictReader(io.StringIO(texts["nodes"].decode("utf-8-sig"), newline="")))
-        rows = [row for row in rows if any(row.values())]
-        expect(graph.num_nodes == len(rows), f"{graph.num_nodes} nodes of {len(rows)} rows")
-        expect([str(name) for name in graph.node_ids] == [next(iter(row.values())) for row in rows], "other ids")
-        for column, name in enumerate(graph.feature_names or ()):
-            with np.errstate(over="ignore"):
-                values = np.array([_number(row[name]) for row in rows]).astype(np.float32)
-            expect(np.array_equal(graph.features[:, column], values), f"other features in {name[:40]!r}")
+        rows = _rows(texts["nodes"])
+        _same_nodes(graph, rows, 0)
+        expect(_pairs(graph) == _listed(texts["edges"]), "other edges")
+        for row, label in zip(rows, graph.labels, strict=True):
+            found = "" if label < 0 else str(graph.class_names[label] if graph.class_names else label)
+            expect(_same_label(row.get("label") or "", found), f"class {found[:40]!r}")
 
     return attempt
+
+
+def new_nodes(rng: Random, folder: Path) -> Attempt:
+    """New nodes in a spoilt folder of CSV, joined to a graph."""
+    old = small_graph()
+    nodes, edges = b"id,a,b,c\neve,0.5,1,3\nfay,2,1,-4\n", b"source,target\neve,ann\nfay,eve\nann,fay\n"
+    texts = _spoilt_tables(rng, folder, {"nodes": nodes, "edges": edges})
+
+    def attempt() -> None:
+        graph = read_onto(folder, old)
+        _same_nodes(graph, _rows(texts["nodes"]), old.num_nodes)
+        expect(np.array_equal(graph.features[: old.num_nodes], old.features), "other old features")
+        expect(_pairs(graph) == _pairs(old) | _listed(texts["edges"]), "other edges")
+
+    return attempt
+
+
+def _spoilt_tables(rng: Random, folder: Path, tables: dict[str, bytes]) -> dict[str, bytes]:
+    """Two tables as CSV files, one of them or both spoilt."""
+    texts = dict(tables)
+    for name in rng.choice([["nodes"], ["nodes"], ["edges"], ["nodes", "edges"]]):
+        texts[name] = spoil_bytes(rng, texts[name])
+    for name, text in texts.items():
+        (folder / f"{name}.csv").write_bytes(text)
+    return texts
+
+
+def _rows(text: bytes) -> list[dict[str, str]]:
+    rows = csv.DictReader(io.StringIO(text.decode("utf-8-sig"), newline=""))
+    return [row for row in rows if any(row.values())]
+
+
+def _listed(text: bytes) -> set[frozenset[str]]:
+    """The edges in a table, without loops."""
+    pairs = {frozenset(list(row.values())[:2]) for row in _rows(text)}
+    return {pair for pair in pairs if len(pair) == 2}
+
+
+def _pairs(graph: Graph) -> set[frozenset[str]]:
+    names = [str(name) for name in graph.node_ids]
+    return {frozenset((names[row], names[column])) for row, column in zip(*graph.adjacency.nonzero(), strict=True)}
+
+
+def _same_nodes(graph: Graph, rows: list[dict[str, str]], start: int) -> None:
+    """The nodes of a graph from one on are the rows of a table."""
+    expect(graph.num_nodes - start == len(rows), f"{graph.num_nodes - start} nodes of {len(rows)} rows")
+    ids = [str(name) for name in graph.node_ids[start:]]
+    expect(ids == [next(iter(row.values())) for row in rows], "other ids")
+    for column, name in enumerate(graph.feature_names or ()):
+        with np.errstate(over="ignore"):
+            values = np.array([_number(row[name]) for row in rows]).astype(np.float32)
+        expect(np.array_equal(graph.features[start:, column], values), f"other features in {name[:40]!r}")
+
+
+def _same_label(written: str, found: str) -> bool:
+    """Whether a class is the one written; numbers may be written in many ways, and negative ones are no class."""
+    try:
+        number = float(written or "nan")
+    except ValueError:
+        return written == found
+    return written == found or found == ("" if not number >= 0 else str(int(number)))
 
 
 def _number(text: str) -> float:

@@ -123,7 +123,8 @@ def _spoilt(rng: Random, tensors: dict[str, torch.Tensor]) -> dict[str, torch.Te
                 rng.choice([torch.float16, torch.int8, torch.float64, torch.bool, torch.bfloat16])
             )
         case _:
-            array = spoil_array(rng, tensors[name].numpy())
+            plain = tensors[name].float() if tensors[name].dtype == torch.bfloat16 else tensors[name]
+            array = spoil_array(rng, plain.numpy())
             if array.dtype.kind in "iufb" and array.dtype.isnative:
                 tensors[name] = torch.from_numpy(np.array(array))
     return {name: tensor.contiguous().clone() for name, tensor in tensors.items()}

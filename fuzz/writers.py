@@ -2,117 +2,167 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import itertools
+import multiprocessing
 import random
-import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import torch
 
-from degem import model_file
+from degem import Detector, model_file
 from degem.bench.store import Store
-from degem.data.archives import read_npz
+from degem.calibration import OnlineFDR
+from degem.cli.common import write_table
+from degem.data.archives import read_npz, write_npz
 from degem.errors import DegemError
+from degem.report import write_report
+from fuzz import models
+from fuzz.files import small_graph
+from fuzz.states import ROW
 
-PREAMBLE = """
-import sys, warnings
-from pathlib import Path
-import numpy as np
-warnings.simplefilter("ignore")
-home = Path(sys.argv[1])
-print("ready", flush=True)
-for turn in range(1, 1_000_000):
-"""
-WRITERS = {
-    "model": """
-    if turn == 1: import torch; from degem import model_file
+LONGEST = 0.3  # seconds to the kill
+PATIENCE = 120.0  # seconds until a writer begins
+
+
+def _write_model(home: Path, turn: int) -> None:
     model_file.write(home / "model", {"w": torch.full((20_000,), float(turn))}, {"turn": turn})
-""",
-    "archive": """
-    if turn == 1: from degem.data.archives import write_npz; from fuzz.files import small_graph
-    write_npz(small_graph().replace(columns={"turn": np.full(4, turn)}), home / "g.npz")
-""",
-    "scores": """
-    if turn == 1: import pandas as pd; from degem.cli.common import write_table
-    write_table(pd.DataFrame({"turn": np.full(5000, turn)}), home / ("t.csv" if turn % 2 else "t.parquet"))
-""",
-    "report": """
-    if turn == 1: from degem.files import write_text
-    write_text(home / "r.html", f"<html>{turn}" + "x" * 2_000_000 + f"{turn}</html>")
-""",
-    "store": """
-    if turn == 1: from degem.bench.store import Row, Store
-    Store(home).append([Row("m", "d", "s", turn, "strict", 1, 1, 1, 1, 1, 1, 1, "1", '{"x": "' + "x" * 3000 + '"}')])
-""",
-}
 
 
-def _model(home: Path) -> None:
+def _read_model(home: Path) -> int:
     state, about = model_file.read(home / "model")
     assert (state["w"] == about["turn"]).all(), "half a model"
+    return int(about["turn"])
 
 
-def _archive(home: Path) -> None:
+def _write_archive(home: Path, turn: int) -> None:
+    write_npz(small_graph().replace(columns={"turn": np.full(4, turn)}), home / "g.npz")
+
+
+def _read_archive(home: Path) -> int:
     turns = read_npz(home / "g.npz").columns["turn"]
     assert (turns == turns[0]).all(), "half an archive"
+    return int(turns[0])
 
 
-def _scores(home: Path) -> None:
-    import pandas as pd
+def _write_scores(home: Path, turn: int) -> None:
+    write_table(pd.DataFrame({"turn": np.full(5000, turn)}), home / ("t.csv" if turn % 2 else "t.parquet"))
 
+
+def _read_scores(home: Path) -> int:
+    found = []
     for path, read in ((home / "t.csv", pd.read_csv), (home / "t.parquet", pd.read_parquet)):
         if path.exists():
             turns = read(path)["turn"]
             assert (len(turns), turns.nunique()) == (5000, 1), "half a table"
+            found.append(int(turns[0]))
+    return max(found)
 
 
-def _report(home: Path) -> None:
+@functools.cache
+def _detector() -> Detector:
+    return Detector.registry["norm"]().fit(models.graph())
+
+
+def _write_page(home: Path, turn: int) -> None:
+    write_report(_detector(), models.graph(), home / "r.html", title=f"turn {turn} ")
+
+
+def _read_page(home: Path) -> int:
     text = (home / "r.html").read_text()
-    turn = text.removeprefix("<html>").partition("x")[0]
-    assert text == f"<html>{turn}" + "x" * 2_000_000 + f"{turn}</html>", "half a page"
+    assert text.rstrip().endswith("</html>"), "half a page"
+    return int(text.partition("turn ")[2].partition(" ")[0])
 
 
-def _store(home: Path) -> None:
+def _write_store(home: Path, turn: int) -> None:
+    Store(home).append([replace(ROW, seed=turn, parameters='{"x": "' + "x" * 3000 + '"}')])
+
+
+def _read_store(home: Path) -> int:
     seeds = [row.seed for row in Store(home).rows()]
-    assert seeds == list(range(1, len(seeds) + 1)), "rows lost or twice"
+    assert seeds == list(range(seeds[0], seeds[0] + len(seeds))), "rows lost or twice"
+    return seeds[-1]
 
 
-CHECKS: dict[str, Callable[[Path], None]] = {
-    "model": _model, "archive": _archive, "scores": _scores, "report": _report, "store": _store
-}  # fmt: skip
+def _write_stream(home: Path, turn: int) -> None:
+    with OnlineFDR.shared(home / "stream.json", 0.1) as stream:
+        stream.decide(np.ones(turn - stream.num_seen))
 
 
-def run(kills: int, savers: int, seed: int) -> list[tuple[str, int, int, list[str]]]:
-    """A row for each writer: its name, how often it was tried, what went wrong."""
-    rows = [(f"kill -9: {name}", kills, 0, killed(name, kills, seed)) for name in WRITERS] if kills else []
-    return rows + ([("two savers of one model", savers, 0, two_savers(savers))] if savers else [])
+def _read_stream(home: Path) -> int:
+    return OnlineFDR.load(home / "stream.json").num_seen
+
+
+WRITERS: dict[str, tuple[Callable[[Path, int], None], Callable[[Path], int]]] = {
+    "a model": (_write_model, _read_model),
+    "an archive": (_write_archive, _read_archive),
+    "scores": (_write_scores, _read_scores),
+    "a report": (_write_page, _read_page),
+    "a store": (_write_store, _read_store),
+    "a stream's state": (_write_stream, _read_stream),
+}
+
+
+def run(kills: int, savers: int, seed: int) -> Iterator[tuple[str, int, list[str]]]:
+    """For each writer its name, how often it was tried, and what went wrong."""
+    for name in WRITERS if kills else ():
+        yield f"kill −9 of the writer of {name}", kills, killed(name, kills, seed)
+    if savers:
+        yield "rounds of two savers of one model", savers, two_savers(savers)
 
 
 def killed(name: str, times: int, seed: int) -> list[str]:
     """What was found wrong after each of some kills of a writer, all in one folder."""
     rng, failed = random.Random(f"{name} {seed}"), []
-    home = Path(tempfile.mkdtemp(prefix="degem-kill-"))
-    for turn in range(times):
-        if name == "store":
-            (home / "results.csv").unlink(missing_ok=True)
-        writer = subprocess.Popen([sys.executable, "-c", PREAMBLE + WRITERS[name], str(home)], stdout=subprocess.PIPE)
-        assert writer.stdout is not None
-        writer.stdout.readline()
-        deadline = time.monotonic() + 60
-        while not any(path.is_file() for path in home.rglob("*")) and time.monotonic() < deadline:
-            time.sleep(0.01)
-        time.sleep(rng.random() * (0.3 if turn else 2))
-        writer.send_signal(signal.SIGKILL)
-        writer.wait()
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["fuzz.writers"])
+    home, last = Path(tempfile.mkdtemp(prefix="degem-kill-")), 0
+    for _ in range(times):
+        ours, theirs = context.Pipe(duplex=False)
+        writer = context.Process(target=_write, args=(name, home, last + 1, theirs), daemon=True)
+        writer.start()
+        theirs.close()
+        if not ours.poll(PATIENCE):
+            failed.append("the writer did not begin")
+        if rng.random() < 0.5:
+            ours.recv()  # on a slow machine, too, some are killed behind their first write
+            ours.poll(PATIENCE)
+        time.sleep(rng.random() * LONGEST)
+        writer.kill()
+        writer.join()
+        done = last
+        with contextlib.suppress(EOFError):
+            while True:
+                done = ours.recv()
         try:
-            CHECKS[name](home)
+            found = WRITERS[name][1](home)
+            if found not in (done, done + 1):  # what was said to be written, or what was next
+                failed.append(f"write {found} is there, and {done} was done")
+            last = found
         except (AssertionError, DegemError, FileNotFoundError, ValueError) as error:
-            failed.append(f"{type(error).__name__}: {error}")
+            if done:
+                failed.append(f"{type(error).__name__}: {error}")
     return failed
+
+
+def _write(name: str, home: Path, first: int, pipe: Connection) -> None:
+    """Write again and again, each time saying which write is done."""
+    warnings.simplefilter("ignore")
+    pipe.send(first - 1)
+    for turn in itertools.count(first):
+        WRITERS[name][0](home, turn)
+        pipe.send(turn)
 
 
 SAVER = """

@@ -1,11 +1,14 @@
 """A few thousand hostile inputs, killed writers and two savers at once; ``python -m fuzz`` tries more."""
 
+import errno
 import os
 import warnings
 from pathlib import Path
 
 import pytest
-from fuzz import harness, models, writers
+from fuzz import harness, models, results, writers
+
+from degem.errors import DegemError
 
 # How many of each kind: all together take about half a minute.
 COUNTS = {
@@ -18,6 +21,12 @@ COUNTS = {
     "arrays": 500,
     "models, damaged": 100,
     "models, crafted": 200,
+    "new nodes": 200,
+    "streams": 300,
+    "stores": 200,
+    "calls": 200,
+    "commands": 20,
+    "hard graphs": 15,
 }
 FEWER_METHODS = ["degem", "feature-knn", "iforest", "msp", "residualflow"]
 
@@ -37,7 +46,7 @@ def test_hostile_inputs(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPat
             what = harness.attempt(kind, 0, index, folder)
             outcomes.append(harness.Outcome(kind, 0, index, what))
     assert [str(outcome) for outcome in outcomes if outcome.failed] == []
-    if kind != "models, damaged":  # there no change goes unseen
+    if kind not in ("models, damaged", "commands"):  # there no change goes unseen, and refusals are exit codes
         assert {outcome.what for outcome in outcomes} == {harness.ACCEPTED, harness.REFUSED}
 
 
@@ -52,9 +61,33 @@ def test_what_goes_wrong_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert harness.attempt("npz", 0, 0, tmp_path).startswith("KeyError: 'gone' (test_fuzz.py:")
 
 
+def test_rows_of_one_kind_and_seed_replace_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "results.csv"
+    results.record([results.Row("inputs", "models, damaged", 0, 5, 4, 1)], path)
+    results.record([results.Row("inputs", "models, damaged", seed, 9, 8, 0) for seed in (0, 1)], path)
+    assert results.table(results.rows(path)).splitlines()[2] == "| models, damaged | 18 | 16 | 0 |"
+
+
 @pytest.mark.parametrize("name", writers.WRITERS)
 def test_kill_9_leaves_nothing_half(name: str) -> None:
-    assert writers.killed(name, 2, seed=0) == []
+    assert writers.killed(name, 4, seed=0) == []
+
+
+@pytest.mark.parametrize("name", writers.WRITERS)
+def test_a_full_disk_names_the_file_and_leaves_the_old_one(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, read = writers.WRITERS[name]
+    write(tmp_path, 2)
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(DegemError, match="cannot be written: the disk is full: make"):
+        write(tmp_path, 4)
+    if name != "a store":  # its line is whole, and only what the disk holds of it is not known
+        assert read(tmp_path) == 2
 
 
 def test_two_savers_of_one_model() -> None:
