@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from degem.detectors.degem.encoding import NUM_STATISTICS
 from degem.detectors.degem.row_scorer import RowScorer, Smoothing
 from degem.ops.features import Features
 from degem.propagation.changing import ChangingHops
@@ -52,7 +53,7 @@ class ScoreRows:
         self.scorer = scorer
         self.hops = ChangingHops(scorer.num_hops, scorer.width, tolerance=tolerance)
         self.returning = ChangingHops(1, 1, tolerance=tolerance)
-        self.own = ChangingHops(0, 2)  # lengths and counts
+        self.statistics = ChangingHops(0, NUM_STATISTICS)
         self.energies = ChangingHops(0, len(scorer.smoothed))
         self.smooth = _smoothing(scorer.energy_smoothing, int(scorer.smoothed.sum()), tolerance)
         self.classes = _smoothing(scorer.class_smoothing, scorer.num_classes, tolerance)
@@ -79,11 +80,12 @@ class ScoreRows:
         self.degrees = np.diff(adjacency.indptr).astype(np.float32) if degrees is None else degrees
         begin = np.union1d(begun, touched)
         width = self.scorer.width
-        projected, own = np.empty((len(begin), width), np.float32), np.empty((len(begin), 2), np.float32)
+        projected = np.empty((len(begin), width), np.float32)
+        statistics = np.empty((len(begin), NUM_STATISTICS), np.float32)
         for rows in _blocks(len(begin)):
-            projected[rows], own[rows, 0], own[rows, 1] = self.scorer.project(features(begin[rows]))
+            projected[rows], statistics[rows] = self.scorer.project(features(begin[rows]))
         inverse = np.asarray(1 / np.maximum(self.degrees[begin], 1)[:, None], dtype=np.float32)
-        self.own.update(adjacency, begin, own, touched=NONE)
+        self.statistics.update(adjacency, begin, statistics, touched=NONE)
         moved = self.hops.update(adjacency, begin, projected * np.sqrt(inverse), touched=touched)
         returning = self.returning.update(adjacency, begin, inverse, touched=touched)
         stale = np.unique(np.concatenate([begin, returning[1], *(moved[hop] for hop in self.scorer.hops)]))
@@ -129,7 +131,7 @@ class ScoreRows:
         steps = _with_pending(self.smooth.values[:, neighbours], [near.energies for near in pending])
         classes = _with_pending(self.classes.values[:1, neighbours], [near.chances[None] for near in pending])[0]
         count = len(degrees)
-        projected, lengths, counts = self.scorer.project(features)
+        projected, statistics = self.scorer.project(features)
         rows = np.zeros((len(hops), self.scorer.width), dtype=np.float32)
         rows[0] = projected[0] / np.sqrt(max(count, 1))
         if count:
@@ -140,9 +142,7 @@ class ScoreRows:
                 theirs = (before * hops[hop] + rows[hop - 1]) / after
         returning = np.array([(1 / (degrees + 1)).mean() if count else 0], dtype=np.float32)
         degree = np.array([count], dtype=np.float32)
-        energies, chances = self.scorer.energies(
-            rows[list(self.scorer.hops)][:, None], lengths, degree, counts, returning
-        )
+        energies, chances = self.scorer.energies(rows[list(self.scorer.hops)][:, None], statistics, degree, returning)
         smooth = np.empty((len(steps), int(self.scorer.smoothed.sum())), dtype=np.float32)
         smooth[0] = energies[0, self.scorer.smoothed]
         for step in range(1, len(steps)):
@@ -158,8 +158,7 @@ class ScoreRows:
         used = np.array(self.scorer.hops)[:, None]
         for block in _blocks(len(rows)):
             some = rows[block]
-            own = self.own.values[0, some]
-            parts = (own[:, 0].copy(), self.degrees[some], own[:, 1].copy(), self.returning.values[1, some, 0])
+            parts = self.statistics.values[0, some], self.degrees[some], self.returning.values[1, some, 0]
             energies[block], of_classes = self.scorer.energies(self.hops.values[used, some], *parts)
             if of_classes is not None:
                 chances[block] = of_classes

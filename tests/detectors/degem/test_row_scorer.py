@@ -14,12 +14,12 @@ from degem.propagation.smoothing import smooth_over_neighbours
 
 
 def _by_rows(scorer: RowScorer, graph: Graph):
-    projected, lengths, counts = scorer.project(graph.features)
+    projected, statistics = scorer.project(graph.features)
     root = root_degrees(graph.adjacency)
     hops = hop_features(graph.adjacency, projected, scorer.num_hops, self_weight=0.0) / root
     degrees = graph.degrees.astype(np.float32)
     returning = average(graph.adjacency, 1 / np.maximum(degrees, 1)[:, None], self_weight=0.0)[:, 0]
-    energies, chances = scorer.energies(hops[list(scorer.hops)], lengths, degrees, counts, returning)
+    energies, chances = scorer.energies(hops[list(scorer.hops)], statistics, degrees, returning)
     for column in np.flatnonzero(scorer.smoothed):
         energies[:, [column]] = smooth_over_neighbours(
             graph.adjacency, energies[:, [column]], **vars(scorer.energy_smoothing)

@@ -18,7 +18,7 @@ from degem.detectors.cost import Cost
 from degem.detectors.degem.combine import Combination, combine
 from degem.detectors.degem.cost import fit_cost
 from degem.detectors.degem.encoder_training import EncoderSettings, EncoderTrainer, Pool, draw_pool
-from degem.detectors.degem.encoding import column_scales, encode_counts, encode_table, is_table
+from degem.detectors.degem.encoding import is_table
 from degem.detectors.degem.energies import TrainingRows
 from degem.detectors.degem.energies.latent import CHAINS_AT_TEMPERATURE_ONE, HeadSettings
 from degem.detectors.degem.hold_out import hold_out
@@ -140,13 +140,13 @@ class DeGEM(Detector):
         some = sample_rows(graph.features, self.seed)
         self.is_table_ = is_table(some) if self.features == "auto" else self.features == "table"
         self.model_ = model = self._new_model()
-        if self.is_table_:
-            for buffer, values in zip((model.column_median, model.column_width), column_scales(some), strict=True):
-                buffer.copy_(torch.from_numpy(values))
+        model.rows.fit(some, np.random.default_rng(self.seed))
         means = self._class_hop_means(training)
         model.hop_means.copy_(torch.from_numpy(means))
         wanted = class_directions(means[list(model.hops)])
-        projection = fit_projection(self._encoded(some), model.projection.shape[1], 0, seed=self.seed, wanted=wanted)
+        projection = fit_projection(
+            model.rows.encode(some), model.projection.shape[1], 0, seed=self.seed, wanted=wanted
+        )
         model.projection.copy_(torch.from_numpy(projection))
         inputs = self._inputs(graph, on_progress)
         pool = draw_pool(inputs, training.nodes, graph.labels, np.random.default_rng(self.seed))
@@ -181,7 +181,8 @@ class DeGEM(Detector):
         with torch.no_grad():
             latent = model.encode(pool.batch)
             self._fit_length_classifier(latent.select(pool.train), labels)
-        rows = TrainingRows(latent, pool.train, labels, model.homophily.item(), generator)
+        dimension = model.rows.dimension.item()
+        rows = TrainingRows(latent, pool.train, labels, model.homophily.item(), dimension, generator)
         for term in model.energy_terms:
             term.fit(rows)
 
@@ -200,7 +201,7 @@ class DeGEM(Detector):
 
         def some_rows(rows: slice) -> Features:
             release(graph.features)  # what was read before
-            return self._encoded(graph.features[rows])
+            return self.model_.rows.encode(graph.features[rows])
 
         budget = 2**20 * (self.memory_budget or default_budget())
         hops = self.model_.hops[-1]
@@ -232,7 +233,6 @@ class DeGEM(Detector):
         self.model_.eval()
         return RowScorer(
             self.model_,
-            self._encoded,
             Smoothing(weight * homophily, num_steps),
             Smoothing(class_weight * homophily, num_class_steps),
             self.held_out_,
@@ -268,16 +268,10 @@ class DeGEM(Detector):
         mixed = smooth_over_neighbours(graph.adjacency, values.cpu().numpy(), weight=weight, num_steps=num_steps)
         return torch.from_numpy(mixed).to(values)
 
-    def _encoded(self, features: Features) -> Features:
-        if not self.is_table_:
-            return encode_counts(features)
-        model = self.model_
-        return encode_table(features, model.column_median.cpu().numpy(), model.column_width.cpu().numpy())
-
     def _inputs(self, graph: Graph, on_progress: OnProgress = silent) -> HopInputs:
         return HopInputs(
             graph,
-            self._encoded,
+            self.model_.rows,
             self.model_.projection.cpu().numpy(),
             self.model_.hops,
             device=self.device,
@@ -289,7 +283,7 @@ class DeGEM(Detector):
 
     def hop_rows(self, graph: Graph, nodes: NDArray[np.int64]) -> list[Tensor]:
         """Hop features 0 … L of some nodes, all of them: those the model does not use get no part in the score."""
-        rows = hop_rows(graph.adjacency, self._encoded(graph.features), nodes, self.model_.hops[-1], 0.0)
+        rows = hop_rows(graph.adjacency, self.model_.rows.encode(graph.features), nodes, self.model_.hops[-1], 0.0)
         return [torch.from_numpy(hop).to(self.device) for hop in rows]
 
     def score_from_hops(self, hops: list[Tensor]) -> Tensor:
@@ -300,7 +294,8 @@ class DeGEM(Detector):
         degree = torch.expm1(model.length_mean[0]).expand(len(hops[0])).clamp_min(1)
         seen = projected / degree.sqrt()[:, None]
         count = (hops[0] != 0).sum(dim=1).to(seen)
-        latent = model.encode(HopBatch.of(seen, hops[0].norm(dim=1), degree, count, 1 / degree))
+        statistics = torch.stack([hops[0].norm(dim=1), count, model.rows.rarity(hops[0])], dim=1)
+        latent = model.encode(HopBatch.of(seen, statistics, degree, 1 / degree))
         alone = torch.zeros_like(degree, dtype=torch.bool)
         return combine(model.energies(latent), alone, model.needs_neighbours, model.combination)
 

@@ -21,33 +21,33 @@ class HopBatch:
         hops: Projected hop features, each node's over the root of its degree, of shape (hops, n, r).
         inverse_norm: What makes directions of them, 1 / length, of shape (hops, n, 1).
         log_lengths: Log-degree, log-length of the node's own features and of each hop, of shape (n, hops + 2).
-        log_count: The logarithm of 1 + the number of non-zero features, of shape (n,).
+        row: What is said of own features: the logarithm of how many are not zero, how large they are (the logarithm of
+            the length over that of a row of as many equal ones of unit sum), and the rarity, of shape (n, 3).
         returning: The share of walks of two steps that end where they began, of shape (n,).
     """
 
     hops: Tensor
     inverse_norm: Tensor
     log_lengths: Tensor
-    log_count: Tensor
+    row: Tensor
     returning: Tensor
 
     @classmethod
-    def of(cls, hops: Tensor, length: Tensor, degree: Tensor, count: Tensor, returning: Tensor) -> HopBatch:
-        """A batch from hop features, and from lengths of own features, degrees, counts and returning walks."""
+    def of(cls, hops: Tensor, statistics: Tensor, degree: Tensor, returning: Tensor) -> HopBatch:
+        """A batch from hop features, and from statistics of own features, degrees and returning walks."""
+        length, count, rarity = statistics.unbind(dim=1)
+        log_length = torch.log(length + LENGTH_FLOOR)
+        size = torch.where(count > 0, log_length + torch.log(count.clamp_min(1)) / 2, 0)
+        row = torch.stack([torch.log1p(count), size, rarity], dim=1)
         lengths = hops.norm(dim=2)
-        own = torch.stack([torch.log1p(degree), torch.log(length + LENGTH_FLOOR)])
+        own = torch.stack([torch.log1p(degree), log_length])
         log_lengths = torch.cat([own, torch.log(lengths * _root(degree) + HOP_LENGTH_FLOOR)]).T
-        return cls(hops, 1 / (lengths[:, :, None] + 1e-8), log_lengths, torch.log1p(count), returning)
+        return cls(hops, 1 / (lengths[:, :, None] + 1e-8), log_lengths, row, returning)
 
     @property
     def log_degree(self) -> Tensor:
         """The logarithm of 1 + the degree."""
         return self.log_lengths[:, 0]
-
-    @property
-    def own_features(self) -> Tensor:
-        """The node's own projected features, of shape (n, r)."""
-        return self.hops[0] * _root(torch.expm1(self.log_degree))[:, None]
 
     def directions(self, place: int) -> Tensor:
         """Where the hop at that place points."""
@@ -56,7 +56,7 @@ class HopBatch:
     def by_themselves(self, nodes: Tensor) -> HopBatch:
         """Some nodes with their own features in the place of every hop's."""
         hops, inverse_norm = (part[:1, nodes].repeat(len(self.hops), 1, 1) for part in (self.hops, self.inverse_norm))
-        return HopBatch(hops, inverse_norm, self.log_lengths[nodes], self.log_count[nodes], self.returning[nodes])
+        return HopBatch(hops, inverse_norm, self.log_lengths[nodes], self.row[nodes], self.returning[nodes])
 
     def select(self, rows: NDArray[np.int64] | slice) -> Self:
         """Some rows."""
@@ -77,7 +77,7 @@ class HopBatch:
             torch.cat([self.hops, other.hops], dim=1),
             torch.cat([self.inverse_norm, other.inverse_norm], dim=1),
             torch.cat([self.log_lengths, other.log_lengths]),
-            torch.cat([self.log_count, other.log_count]),
+            torch.cat([self.row, other.row]),
             torch.cat([self.returning, other.returning]),
         )
 

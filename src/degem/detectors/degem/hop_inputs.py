@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from degem.detectors.degem.encoding import NUM_STATISTICS, FeatureRows
 from degem.detectors.degem.hop_batch import HopBatch
 from degem.graph import Graph
-from degem.ops.features import Features, row_counts, row_norms
+from degem.ops.features import Features
 from degem.ops.mapped import release
 from degem.ops.neighbours import average, divisors, is_weighted, root_degrees, strengths
 from degem.propagation import Columns, KeptHops, choose_propagator
@@ -27,7 +28,7 @@ class HopInputs:
 
     Arguments:
         graph: The graph; left as it is.
-        encode: Makes some rows of features ready, see :mod:`degem.detectors.degem.encoding`.
+        rows: What is learnt of rows of features.
         projection: The projection P, of shape (d₀, r).
         hops: The hops wanted.
         device: Where batches are handed out.
@@ -38,7 +39,7 @@ class HopInputs:
     def __init__(
         self,
         graph: Graph,
-        encode: Callable[[Features], Features],
+        rows: FeatureRows,
         projection: NDArray[np.float32],
         hops: Sequence[int],
         *,
@@ -46,17 +47,16 @@ class HopInputs:
         memory_budget: float | None,
         on_progress: OnProgress = silent,
     ) -> None:
-        self.graph, self.encode, self.projection, self.device = graph, encode, projection, device
+        self.graph, self.rows, self.projection, self.device = graph, rows, projection, device
         degrees = strengths(graph.adjacency)
-        lengths, counts = np.ones((2, graph.num_nodes), dtype=np.float32)
+        statistics = np.ones((graph.num_nodes, NUM_STATISTICS), dtype=np.float32)
         width = projection.shape[1]
         small = 4 * width * graph.num_nodes <= KEPT_BYTES
         projected: list[NDArray[np.float32]] = []
         for start in range(0, graph.num_nodes, BLOCK):
-            rows = slice(start, start + BLOCK)
-            encoded = self._rows(rows)
-            lengths[rows] = row_norms(encoded)[1]
-            counts[rows] = row_counts(encoded)
+            block = slice(start, start + BLOCK)
+            encoded = self._encoded(block)
+            statistics[block] = rows.statistics(encoded)
             if small:
                 projected.append(np.asarray(encoded @ projection, dtype=np.float32))
             release(graph.features)
@@ -64,7 +64,7 @@ class HopInputs:
         returning = average(graph.adjacency, inverse[:, None], self_weight=0.0)[:, 0]
         if is_weighted(graph.adjacency):
             returning = np.asarray(graph.adjacency.power(2) @ inverse, dtype=np.float32) * inverse
-        self.per_node = (lengths, degrees, counts, returning)
+        self.per_node = (statistics, degrees, returning)
         self.columns = Columns.of(np.concatenate(projected)) if small else Columns.by_block(width, self._projected)
         self.hops, self.root = tuple(hops), root_degrees(graph.adjacency)
         self.propagator = choose_propagator(
@@ -94,9 +94,9 @@ class HopInputs:
 
     def corrupted(self, nodes: NDArray[np.int64], permutation: NDArray[np.int64]) -> HopBatch:
         """The same nodes where every node has the features of another: Deep Graph Infomax's negatives."""
-        lengths, degrees, counts, returning = self.per_node
+        statistics, degrees, returning = self.per_node
         of = permutation[nodes]
-        per_node = (lengths[of], degrees[nodes], counts[of], returning[nodes])
+        per_node = (statistics[of], degrees[nodes], returning[nodes])
         return self._batch(self._sample(self.columns.permuted(permutation), nodes), per_node)
 
     def blocks(self) -> Iterator[HopBatch]:
@@ -113,13 +113,14 @@ class HopInputs:
         return self.propagator.sample(self.graph.adjacency, columns.over(self.root), self.hops, nodes)
 
     def _projected(self, rows: slice, columns: slice) -> NDArray[np.float32]:
-        encoded = self._rows(rows)
+        encoded = self._encoded(rows)
         release(self.graph.features)
         return np.asarray(encoded @ self.projection[:, columns], dtype=np.float32)
 
-    def _rows(self, rows: slice) -> Features:
-        everything = rows.start == 0 and rows.stop >= self.num_nodes
-        return self.encode(self.graph.features if everything else self.graph.features[rows])  # SciPy copies a slice
+    def _encoded(self, rows: slice) -> Features:
+        if rows.start == 0 and rows.stop >= self.num_nodes:
+            return self.rows.encode(self.graph.features)  # SciPy copies a slice
+        return self.rows.encode(self.graph.features[rows])
 
     def _on_device(self, hops: NDArray[np.float32], nodes: NDArray[np.int64] | slice) -> HopBatch:
         return self._batch(hops, tuple(values[nodes] for values in self.per_node))

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from degem.detectors.degem.combine import NUM_LEVELS, Combination, Tail
+from degem.detectors.degem.encoding import feature_rows
 from degem.detectors.degem.energies import make_terms
 from degem.detectors.degem.energies.base import EnergyTerm
 from degem.detectors.degem.energies.classes import ClassEnergy
@@ -36,8 +37,6 @@ class DeGEMModel(nn.Module):
         head: How the energy head is trained.
     """
 
-    column_median: Tensor
-    column_width: Tensor
     projection: Tensor
     length_mean: Tensor
     length_std: Tensor
@@ -63,18 +62,14 @@ class DeGEMModel(nn.Module):
     ) -> None:
         super().__init__()
         lengths = len(hops) + 2
-        self.hops = tuple(hops)
+        self.hops, self.rows = tuple(hops), feature_rows(num_features, is_table)
         self.encoder = HopDirectionEncoder(width, len(hops), lengths, latent_dim, dropout=dropout)
         self.classifier = nn.Linear(latent_dim, num_classes) if num_classes else None
         self.length_classifier = WaveClassifier(lengths, num_classes) if num_classes else None
         self.terms = nn.ModuleList(
-            make_terms(
-                hops=hops, width=width, latent_dim=latent_dim, num_classes=num_classes, is_table=is_table, head=head
-            )
+            make_terms(hops=hops, width=width, latent_dim=latent_dim, num_classes=num_classes, head=head)
         )
         count = len(self.terms)
-        self.register_buffer("column_median", torch.zeros(num_features))
-        self.register_buffer("column_width", torch.ones(num_features))
         self.register_buffer("projection", torch.zeros(num_features, width))
         self.register_buffer("length_mean", torch.zeros(lengths))
         self.register_buffer("length_std", torch.ones(lengths))
@@ -111,7 +106,7 @@ class DeGEMModel(nn.Module):
         standard = (batch.log_lengths - self.length_mean) / self.length_std
         standard = standard.clamp(-MAX_DEVIATION, MAX_DEVIATION)
         latents = self.encoder(torch.bmm(batch.hops, self.encoder.hop_weight), batch.inverse_norm, standard)
-        parts = (batch.hops, batch.inverse_norm, batch.log_lengths, batch.log_count, batch.returning)
+        parts = (batch.hops, batch.inverse_norm, batch.log_lengths, batch.row, batch.returning)
         return Latent(*parts, latents, standard)
 
     def energies(self, latent: Latent) -> Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +14,7 @@ from degem.calibration.known import KnownNodes
 from degem.detectors.degem.combine import Combination, combine
 from degem.detectors.degem.hop_batch import HopBatch
 from degem.detectors.degem.model import DeGEMModel
-from degem.ops.features import Features, row_counts, row_norms
+from degem.ops.features import Features
 
 Array = NDArray[np.float32]
 
@@ -43,14 +42,12 @@ class RowScorer:
 
     Arguments:
         model: The fitted model.
-        encode: Makes rows of features ready.
         energy_smoothing: How energies of the terms in ``smoothed`` are smoothed.
         class_smoothing: How class probabilities are smoothed.
         held_out: The nodes that the scale is taken from, where the graph holds them.
     """
 
     model: DeGEMModel
-    encode: Callable[[Features], Features]
     energy_smoothing: Smoothing
     class_smoothing: Smoothing
     held_out: KnownNodes
@@ -80,26 +77,23 @@ class RowScorer:
         """Which terms are smoothed, of shape (terms,)."""
         return np.array(self.model.smoothed)
 
-    def project(self, features: Features) -> tuple[Array, Array, Array]:
-        """Projected rows of shape (n, r), the lengths of the rows, and how many of their features are not zero."""
-        encoded = self.encode(features)
+    def project(self, features: Features) -> tuple[Array, Array]:
+        """Projected rows of shape (n, r), and statistics of the rows, of shape (n, 3)."""
+        encoded = self.model.rows.encode(features)
         projected = np.asarray(encoded @ self.model.projection.cpu().numpy(), dtype=np.float32)
-        return projected, row_norms(encoded)[1].astype(np.float32), row_counts(encoded).astype(np.float32)
+        return projected, self.model.rows.statistics(encoded)
 
     @torch.no_grad()
-    def energies(
-        self, hops: Array, lengths: Array, degrees: Array, counts: Array, returning: Array
-    ) -> tuple[Array, Array | None]:
+    def energies(self, hops: Array, statistics: Array, degrees: Array, returning: Array) -> tuple[Array, Array | None]:
         """Energies of shape (n, terms) and class probabilities of shape (n, C), before smoothing.
 
         Arguments:
             hops: Rows of the hops in :attr:`hops`, of shape (hops, n, r).
-            lengths: As :meth:`project` gives them, of shape (n,), as are the counts.
+            statistics: As :meth:`project` gives them.
             degrees: The numbers of neighbours.
-            counts: See ``lengths``.
             returning: The means over neighbours of 1 / degree.
         """
-        parts = (self._tensor(part) for part in (hops, lengths, degrees, counts, returning))
+        parts = (self._tensor(part) for part in (hops, statistics, degrees, returning))
         latent = self.model.encode(HopBatch.of(*parts))
         chances = self.model.probabilities(latent).cpu().numpy() if self.num_classes else None
         return self.model.energies(latent).cpu().numpy(), chances

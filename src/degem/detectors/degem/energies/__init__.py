@@ -11,12 +11,12 @@ from degem.detectors.degem.energies.classes import ClassEnergy
 from degem.detectors.degem.energies.contrast import ContrastEnergy
 from degem.detectors.degem.energies.degrees import DegreesEnergy
 from degem.detectors.degem.energies.latent import HeadSettings, LatentEnergy
-from degem.detectors.degem.energies.own import CountsEnergy, TableEnergy
+from degem.detectors.degem.energies.own import OwnEnergy
 from degem.detectors.degem.energies.prototypes import PrototypeEnergy
 
 
 def make_terms(
-    *, hops: Sequence[int], width: int, latent_dim: int, num_classes: int, is_table: bool, head: HeadSettings
+    *, hops: Sequence[int], width: int, latent_dim: int, num_classes: int, head: HeadSettings
 ) -> list[EnergyTerm]:
     """The terms of a model.
 
@@ -25,11 +25,10 @@ def make_terms(
         width: The number of projected feature columns.
         latent_dim: The size d of the latent.
         num_classes: The number of classes C; 0 without labels.
-        is_table: Whether features are columns of a table, not a bag of words.
         head: How the energy head is trained.
     """
     terms: list[EnergyTerm] = [
-        TableEnergy(width) if is_table else CountsEnergy(),
+        OwnEnergy(),
         AffinityEnergy(hops, width),
         ContrastEnergy(latent_dim),
         LatentEnergy(latent_dim, max(num_classes, 1), head),

@@ -23,6 +23,7 @@ class TrainingRows:
         train: Which of them are in-distribution training nodes, as sorted indices.
         labels: The class of each training node, −1 where unknown.
         homophily: The homophily η of the training labels beyond chance.
+        dimension: The intrinsic dimension of the rows of a table; of bags of words it is infinite.
         generator: Source of randomness.
     """
 
@@ -30,6 +31,7 @@ class TrainingRows:
     train: NDArray[np.int64]
     labels: NDArray[np.int64]
     homophily: float
+    dimension: float
     generator: torch.Generator
 
     @property
