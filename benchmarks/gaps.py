@@ -14,10 +14,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from degem.bench.results import Results, tables_in
 from degem.bench.specs import Spec, Variant, read_spec
 from degem.bench.store import Row
-from degem.bench.summary import Entry, Place, Values, collected, entries, seeds_of
+from degem.bench.summary import Entry, Place, Results, Values, collected, entries, seeds_of, tables_in
 
 WIDE = 5.0  # points: a gap above this is taken apart
 

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from degem import Detector, Graph
-from degem.bench.arrival_tables import arrival_page
 from degem.bench.ceiling import ceiling_row
 from degem.bench.formats import markdown
+from degem.bench.page import arrival_page
 from degem.bench.protocols import run_arrival
-from degem.bench.results import Results
 from degem.bench.specs import read_spec, tasks_of
 from degem.bench.store import COLUMNS, Row, Store
+from degem.bench.summary import Results
 from degem.bench.tables import grids
 from degem.data.splits import random_split
 from degem.metrics import auroc_id_positive

@@ -2,8 +2,8 @@ import json
 from pathlib import Path
 
 from degem.bench import figures
-from degem.bench.results import tables_in
 from degem.bench.store import Row, Store
+from degem.bench.summary import tables_in
 
 
 def row(method: str, dataset: str, shift: str, rate: float = 1.0) -> Row:

@@ -12,10 +12,9 @@ from degem.bench import formats
 from degem.bench.comparison import compare
 from degem.bench.formats import Grid
 from degem.bench.page import results_page
-from degem.bench.results import tables_in
 from degem.bench.specs import Variant, changed, narrowed, read_spec
 from degem.bench.store import Row, Store
-from degem.bench.summary import entries, estimate, notes, overall
+from degem.bench.summary import entries, estimate, notes, overall, tables_in
 from degem.bench.tables import CSV_HEADER, comparison_csv, comparison_grid, csv_text, grids
 from degem.errors import DegemError
 

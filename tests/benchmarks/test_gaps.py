@@ -6,9 +6,9 @@ import pytest
 from benchmarks.gaps import Gap, as_published, gaps_page, wide_gaps
 
 from degem.bench.paper import Cell, published
-from degem.bench.results import tables_in
 from degem.bench.specs import changed, read_spec
 from degem.bench.store import Row, Store
+from degem.bench.summary import tables_in
 
 OTHER = read_spec("gnnsafe-settings")
 

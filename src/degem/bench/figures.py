@@ -10,9 +10,8 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
 
-from degem.bench.results import Results
 from degem.bench.store import made_folder
-from degem.bench.summary import Entry, entries, overall
+from degem.bench.summary import Entry, Results, entries, overall
 from degem.files import replaced
 
 BLUE, ORANGE = "#4477aa", "#ee8866"

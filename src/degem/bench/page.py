@@ -1,22 +1,23 @@
-"""The page of results, written from the rows alone: tables, and what reproduces, what does not, and why."""
+"""The pages of results, written from the rows alone: tables, what reproduces, what does not and why; and of arrival."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from degem.bench.formats import markdown
 from degem.bench.paper import published_seconds
-from degem.bench.results import Results
 from degem.bench.specs import TRIVIAL, Spec
 from degem.bench.standings import standings_grid
 from degem.bench.store import Row
-from degem.bench.summary import Entry, collected, entries, estimate
-from degem.bench.tables import grids
+from degem.bench.summary import CEILING, PARTS, Entry, Results, collected, entries, estimate
+from degem.bench.tables import beside_arrival, grids
 
 CLOSE = 2.0  # points: nearer than this is called reproduced
 REVERSED = ("odin", "mahalanobis")  # published with the sign of the score turned over
 
+ARRIVAL = Path(__file__).with_name("arrival.md").read_text(encoding="utf-8")
 HEAD = """# Results
 
 Written by `degem bench docs` from stored rows; nothing on this page was typed. AUROC, AUPR, FPR95 and accuracy are in
@@ -190,3 +191,35 @@ def _failures(results: Results) -> list[str]:
     lost = [row for row in results.rows if row.error and (row.key[:5], row.parameters) not in done]
     lines = {f"- {row.method}, {row.dataset} {row.shift}, {row.protocol}: {row.error}" for row in lost}
     return ["## What failed", "", *sorted(lines), ""] if lines else []
+
+
+def arrival_page(results: Results) -> str:
+    """The whole page, in Markdown; without rows of arrival the text alone."""
+    spec = results.table("arrival", "arrival")
+    if spec is None:
+        return ARRIVAL
+    table = entries(spec, results.rows, "arrival")
+    beside = beside_arrival(spec, results.rows)
+    lines = ["| arrival | degem | false alarms | found | best other detector | best simple one | shown examples |"]
+    lines.append("|---|---:|---:|---:|---:|---:|---:|")
+    for place in dict.fromkeys((entry.dataset, entry.shift) for entry in table):
+        here = {entry.row: entry for entry in table if (entry.dataset, entry.shift) == place and entry.ours}
+        if "degem" not in here:
+            continue
+        others = [entry for entry in here.values() if entry.part == PARTS[0] and not entry.row.startswith("degem")]
+        shares = [_figure(beside[name].get((*place, "degem"))) for name in beside]
+        simple = [entry for entry in here.values() if entry.part == PARTS[2]]
+        cells = [" ".join(place), _figure(here["degem"]), *shares, _best(others), _best(simple)]
+        lines.append(f"| {' | '.join([*cells, _figure(here.get(CEILING.name))])} |")
+    return "\n".join([ARRIVAL, *lines]) + "\n"
+
+
+def _best(table: list[Entry]) -> str:
+    if not table:
+        return ""
+    best = max(table, key=lambda entry: entry.ours.mean if entry.ours else 0.0)
+    return f"{_figure(best)} {best.row}"
+
+
+def _figure(entry: Entry | None) -> str:
+    return "" if entry is None or entry.ours is None else f"{entry.ours.mean:.1f}"

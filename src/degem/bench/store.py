@@ -56,15 +56,15 @@ class Row:
     shift: str
     seed: int
     protocol: str
-    auroc: float
-    aupr: float
-    fpr95: float
-    acc: float
-    fit_seconds: float
-    score_seconds: float
-    peak_mib: float
-    version: str
-    parameters: str
+    auroc: float = math.nan
+    aupr: float = math.nan
+    fpr95: float = math.nan
+    acc: float = math.nan
+    fit_seconds: float = math.nan
+    score_seconds: float = math.nan
+    peak_mib: float = math.nan
+    version: str = ""
+    parameters: str = "{}"
     error: str = ""
     false_alarm: float = math.nan
     found: float = math.nan

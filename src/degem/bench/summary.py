@@ -1,4 +1,4 @@
-"""From rows to the figures of a table: means over seeds with their spread, beside what the paper printed."""
+"""From the rows in a folder to the figures of a table: means over seeds with their spread, beside the paper's."""
 
 from __future__ import annotations
 
@@ -9,16 +9,29 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 from scipy.special import stdtrit
 
 from degem.bench.paper import Cell, published
 from degem.bench.protocols import ORACLE_LOOKS
-from degem.bench.specs import SIMPLE, TRIVIAL, Spec, Variant, changed, shifts_under, trains_in_stages
-from degem.bench.store import Described, Row
+from degem.bench.specs import (
+    PROTOCOLS,
+    SIMPLE,
+    TRIVIAL,
+    Spec,
+    Variant,
+    changed,
+    read_spec,
+    shifts_under,
+    spec_names,
+    trains_in_stages,
+)
+from degem.bench.store import NAME, Described, Row, Store
 from degem.data.datasets import ALIASES, DATASETS
 from degem.detectors import Detector
+from degem.errors import DegemError
 from degem.shifts.scenarios import SYNTHETIC
 
 HOMOPHILIC = ("cora", "amazon-photo", "twitch", "arxiv", "arxiv-structural")
@@ -278,3 +291,43 @@ def notes(table: Sequence[Entry], protocol: str) -> list[str]:
         spread = str(min(counts)) if len(counts) == 1 else f"{min(counts)} to {max(counts)}"
         found.append(f"Mean ± standard deviation over {spread} seeds, [95 % interval of the mean].")
     return found
+
+
+@dataclass(frozen=True)
+class Results:
+    """Rows, and the tables (never of mixed protocols) that have any.
+
+    Arguments:
+        rows: Every row.
+        protocols: The protocols there are rows of.
+        tables: Tables with at least one row, each with its protocol.
+    """
+
+    rows: tuple[Row, ...]
+    protocols: tuple[str, ...]
+    tables: tuple[tuple[Spec, str], ...]
+
+    def table(self, name: str, protocol: str = "strict") -> Spec | None:
+        """The table of that name and protocol, if it has rows."""
+        return next((spec for spec, kind in self.tables if (spec.name, kind) == (name, protocol)), None)
+
+
+def tables_in(folder: Path) -> Results:
+    """Read the results of ``degem bench run --out folder``."""
+    rows = tuple(Store(folder).rows())
+    if not rows:
+        raise DegemError(f"{folder} has no {NAME} with rows: degem bench run TABLE --out {folder} makes one")
+    protocols = tuple(protocol for protocol in PROTOCOLS if any(row.protocol == protocol for row in rows))
+    order = sorted(spec_names(), key=lambda name: (name != "main", name))
+    own = sorted(str(path) for path in folder.glob("*.toml"))  # tables of the user's, kept beside their rows
+    specs = [read_spec(name) for name in (*order, *own)]
+    tables = tuple((spec, protocol) for protocol in protocols for spec in specs if _filled(spec, rows, protocol))
+    return Results(rows, protocols, tables)
+
+
+def _filled(spec: Spec, rows: tuple[Row, ...], protocol: str) -> bool:
+    """Whether a table has rows of its own: the trivial controls, which stand in every one, make only the main table."""
+    if (spec.protocol == "arrival") != (protocol == "arrival"):
+        return False  # cells of the same name hold other nodes there
+    table = entries(spec, rows, protocol)
+    return any(spec.name in ("main", "arrival") or entry.part != CONTROLS for entry in table)

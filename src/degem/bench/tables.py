@@ -5,22 +5,28 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from degem.bench.arrival_tables import BESIDE, Line, arrival_grids, parts_of
+import numpy as np
+
 from degem.bench.comparison import Comparison
 from degem.bench.formats import PLAIN, Grid
 from degem.bench.specs import Spec
 from degem.bench.store import Row
-from degem.bench.summary import Entry, Overall, entries, notes, overall
+from degem.bench.summary import PARTS, Entry, Overall, entries, notes, overall
+from degem.shifts.scenarios import kind_of
 
+BESIDE = {"false_alarm": "false alarms", "found": "found"}
+LEGEND = "False alarms and found: share of new ID and of OOD nodes with p ≤ 0.05, in percent; 5 % are asked for."
+Line = tuple[tuple[str, int], ...]
+Cells = dict[tuple[str, str, str], Entry]
 METRIC_NAMES = {"auroc": "AUROC ↑", "aupr": "AUPR ↑", "fpr95": "FPR95 ↓", "acc": "ID accuracy ↑"}
 
 
 def grids(
     spec: Spec, rows: Sequence[Row], protocol: str, metric: str = "auroc", *, by_shift: bool = False
 ) -> list[Grid]:
-    """The tables of a spec under one protocol: one a dataset and label rate, and the means over kinds of graphs.
+    """The tables of a spec under one protocol: one a dataset and label rate, and means over kinds of graphs or shifts.
 
     Arguments:
         spec: The table.
@@ -29,41 +35,62 @@ def grids(
         metric: ``auroc``, ``aupr``, ``fpr95`` or ``acc``.
         by_shift: One narrow table a shift instead of one wide table a dataset.
     """
-    if protocol == "arrival":
-        return arrival_grids(spec, rows, metric, METRIC_NAMES[metric], by_shift=by_shift)
     table = entries(spec, rows, protocol, metric)
+    beside = beside_arrival(spec, rows) if protocol == "arrival" else None
+    what = METRIC_NAMES[metric] + ("" if beside else f", protocol {protocol}")
     found = []
     for dataset, rate in dict.fromkeys((entry.dataset, entry.label_rate) for entry in table):
         here = [entry for entry in table if (entry.dataset, entry.label_rate) == (dataset, rate)]
-        for shifts in _columns(here, by_shift):
-            found.append(_dataset_grid(spec, [entry for entry in here if entry.shift in shifts], protocol, metric))
-    means = overall(table) if spec.label_rates == (1.0,) else []
+        labels = "" if rate == 1 else f", {rate:.0%} of training labels"
+        shifts = list(dict.fromkeys(entry.shift for entry in here))
+        for columns in [[shift] for shift in shifts] if by_shift else [shifts]:
+            chosen = [entry for entry in here if entry.shift in columns]
+            found.append(_dataset_grid(f"{spec.title}: {dataset}{labels}, {what}", chosen, protocol, beside))
+    if beside is not None:
+        means = _means_by_shift(table) if table else []
+    else:
+        means = overall(table) if spec.label_rates == (1.0,) else []
     if means:
-        found.append(_overall_grid(spec, means, protocol, metric, tuple(notes(table, protocol))))
+        title = f"{spec.title}: means{' by kind of shift' if beside else ''}, {what}"
+        found.append(_means_grid(title, means, tuple(notes(table, protocol)), published=beside is None))
     return found
 
 
-def _columns(here: list[Entry], by_shift: bool) -> list[tuple[str, ...]]:
-    shifts = tuple(dict.fromkeys(entry.shift for entry in here))
-    return [(shift,) for shift in shifts] if by_shift else [shifts]
+def beside_arrival(spec: Spec, rows: Sequence[Row]) -> dict[str, Cells]:
+    """False alarms and finds under arrival, by their name and their place in the table."""
+    return {
+        name: {(entry.dataset, entry.shift, entry.row): entry for entry in entries(spec, rows, "arrival", name)}
+        for name in BESIDE
+    }
 
 
-def _dataset_grid(spec: Spec, here: list[Entry], protocol: str, metric: str) -> Grid:
-    dataset, rate = here[0].dataset, here[0].label_rate
-    (shifts,) = _columns(here, by_shift=False)
+def _dataset_grid(title: str, here: list[Entry], protocol: str, beside: dict[str, Cells] | None) -> Grid:
+    """A table with three columns a shift: ours, and what stands beside it."""
     header = ["method"]
+    shifts = dict.fromkeys(entry.shift for entry in here)
     for shift in shifts:
-        header += [shift, "paper", "Δ"]
+        header += [shift, *(BESIDE.values() if beside else ("paper", "Δ"))]
     cells = {(entry.row, entry.shift): entry for entry in here}
 
-    def line(row: str) -> Line:
-        return ((row, PLAIN), *(cell for shift in shifts for cell in _cells(cells.get((row, shift)))))
+    def of(row: str, shift: str) -> list[tuple[str, int]]:
+        entry = cells.get((row, shift))
+        if beside is None:
+            return _cells(entry)
+        shares = [_short(side.get((here[0].dataset, shift, row))) for side in beside.values()]
+        return [(_short(entry), entry.rank if entry else PLAIN), *((share, PLAIN) for share in shares)]
 
-    labels = "" if rate == 1 else f", {rate:.0%} of training labels"
-    title = f"{spec.title}: {dataset}{labels}, {METRIC_NAMES[metric]}, protocol {protocol}"
+    def line(row: str) -> Line:
+        return ((row, PLAIN), *(cell for shift in shifts for cell in of(row, shift)))
+
     failures = sorted({f"{entry.row}: {error}" for entry in here for error in entry.errors})
-    below = (*notes(here, protocol), *(f"Failed: {text}" for text in failures))
-    return Grid(title, tuple(header), parts_of(here, line), below)
+    below = [*notes(here, protocol), *([LEGEND] if beside else []), *(f"Failed: {text}" for text in failures)]
+    return Grid(title, tuple(header), _parts(here, line), tuple(below))
+
+
+def _parts(here: Sequence[Entry | Overall], line: Callable[[str], Line]) -> tuple[tuple[str, tuple[Line, ...]], ...]:
+    """The lines of a table, part by part."""
+    rows = {part: dict.fromkeys(entry.row for entry in here if entry.part == part) for part in PARTS}
+    return tuple((part, tuple(map(line, members))) for part, members in rows.items() if members)
 
 
 def _cells(entry: Entry | None) -> list[tuple[str, int]]:
@@ -78,29 +105,54 @@ def _cells(entry: Entry | None) -> list[tuple[str, int]]:
     return [(text, entry.rank), (_number(entry.published), PLAIN), (_number(entry.difference, "+"), PLAIN)]
 
 
+def _short(entry: Entry | None) -> str:
+    if entry is None or entry.ours is None:
+        return "failed" if entry is not None and entry.errors else ""
+    spread = f" ± {entry.ours.std:.1f}" if entry.ours.count > 1 else ""
+    return f"{entry.ours.mean:.1f}{spread}"
+
+
 def _number(value: float, sign: str = "") -> str:
     return "" if math.isnan(value) else f"{value:{sign}.2f}"
 
 
-def _overall_grid(spec: Spec, means: list[Overall], protocol: str, metric: str, below: tuple[str, ...]) -> Grid:
-    kinds = list(dict.fromkeys(one.graphs for one in means))
+def _means_by_shift(table: list[Entry]) -> list[Overall]:
+    """Means over the cells of a kind of shift; a row that lacks one of them has none, or means would not compare."""
+    kinds = {shift: kind_of(shift) for shift in dict.fromkeys(entry.shift for entry in table)}
+    kinds = {shift: shift if kind == "manipulation" else kind for shift, kind in kinds.items()}
+    return [
+        Overall(row, mine[0].part, kind, mean, math.nan, count)
+        for kind in dict.fromkeys(kinds.values())
+        for count in [len({(entry.dataset, entry.shift) for entry in table if kinds[entry.shift] == kind})]
+        for row in dict.fromkeys(entry.row for entry in table)
+        for mine in [[entry for entry in table if entry.row == row and kinds[entry.shift] == kind]]
+        for mean in [_mean_of_all(mine, count)]
+        if mine
+    ]
+
+
+def _mean_of_all(mine: Sequence[Entry], count: int) -> float:
+    figures = [entry.ours.mean for entry in mine if entry.ours]
+    return float(np.mean(figures)) if len(figures) == count else math.nan
+
+
+def _means_grid(title: str, means: list[Overall], below: tuple[str, ...], *, published: bool) -> Grid:
+    counts = {one.graphs: one.count for one in means}
     header = ["method"]
-    for kind in kinds:
-        count = next(one.count for one in means if one.graphs == kind)
-        header += [f"{kind} ({count} cells)", "paper", "Δ"]
+    for kind, count in counts.items():
+        header += [f"{kind} ({count} cells)", *(("paper", "Δ") if published else ())]
     by_kind = {(one.row, one.graphs): one for one in means}
 
+    def texts(one: Overall | None) -> list[str]:
+        figures = ["", "", ""]
+        if one is not None:
+            figures = [_number(one.ours), _number(one.published), _number(one.ours - one.published, "+")]
+        return figures if published else figures[:1]
+
     def line(row: str) -> Line:
-        return ((row, PLAIN), *((text, PLAIN) for kind in kinds for text in _overall_texts(by_kind.get((row, kind)))))
+        return ((row, PLAIN), *((text, PLAIN) for kind in counts for text in texts(by_kind.get((row, kind)))))
 
-    title = f"{spec.title}: means, {METRIC_NAMES[metric]}, protocol {protocol}"
-    return Grid(title, tuple(header), parts_of(means, line), below)
-
-
-def _overall_texts(one: Overall | None) -> tuple[str, str, str]:
-    if one is None:
-        return "", "", ""
-    return _number(one.ours), _number(one.published), _number(one.ours - one.published, "+")
+    return Grid(title, tuple(header), _parts(means, line), below)
 
 
 def comparison_grid(found: Sequence[Comparison], first: str, second: str, protocol: str, metric: str) -> Grid:

@@ -14,9 +14,10 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -27,7 +28,6 @@ from degem.detectors import Detector
 from degem.detectors.backbone import BackboneCache, BackboneDetector
 from degem.shifts import Arrival, Scenario, Settings, load_arrival, load_scenario
 
-NAN = float("nan")
 BUSY = 75  # exit code: another run works on the same group
 CLAIMS = ".claims"
 
@@ -134,36 +134,19 @@ def _fits(group: Group, scenario: Scenario | Arrival) -> Iterator[Sequence[Task]
 
 
 def _done(task: Task, outcome: Outcome, peak_mib: float) -> Row:
-    return Row(
-        method=task.variant.method,
-        dataset=task.dataset,
-        shift=task.shift,
-        seed=task.seed,
-        protocol=task.protocol,
-        auroc=outcome.metrics.auroc,
-        aupr=outcome.metrics.aupr,
-        fpr95=outcome.metrics.fpr95,
-        acc=outcome.acc,
-        fit_seconds=outcome.fit_seconds,
-        score_seconds=outcome.score_seconds,
-        peak_mib=peak_mib,
-        version=version("degem"),
-        parameters=task.parameters,
-        false_alarm=outcome.false_alarm,
-        found=outcome.found,
-    )
+    figures = asdict(outcome)
+    return _row_of(task, peak_mib=peak_mib, **figures.pop("metrics"), **figures)
 
 
 def failed(task: Task, error: Exception | str) -> Row:
     """The row of a task that did not finish."""
     text = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
-    return Row(
-        *(task.variant.method, task.dataset, task.shift, task.seed, task.protocol),
-        *(NAN,) * 7,
-        version=version("degem"),
-        parameters=task.parameters,
-        error=text or "unknown error",
-    )
+    return _row_of(task, error=text or "unknown error")
+
+
+def _row_of(task: Task, **found: Any) -> Row:
+    place = (task.variant.method, task.dataset, task.shift, task.seed, task.protocol)
+    return Row(*place, version=version("degem"), parameters=task.parameters, **found)
 
 
 def _end_with(parent: int) -> None:

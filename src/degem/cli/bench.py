@@ -18,7 +18,7 @@ from degem.errors import ParameterError
 if TYPE_CHECKING:
     from degem.bench.comparison import Comparison
     from degem.bench.formats import Grid
-    from degem.bench.results import Results
+    from degem.bench.summary import Results
 
 app = typer.Typer(no_args_is_help=True, help="Run the paper's tables, and see ours beside the published figures.")
 
@@ -167,7 +167,7 @@ def show(
     Example: degem bench show results --format markdown
     """
     from degem.bench import tables
-    from degem.bench.results import tables_in
+    from degem.bench.summary import tables_in
 
     found = tables_in(results)
     if compare is not None:
@@ -223,7 +223,7 @@ def figure(
 
     Example: degem bench figure results --out figures
     """
-    from degem.bench.results import tables_in
+    from degem.bench.summary import tables_in
     from degem.extras import needs_extra
 
     check_folder(out, mkdir)
@@ -246,9 +246,8 @@ def docs(
 
     Example: degem bench docs benchmarks/results/bench --out docs/results.md
     """
-    from degem.bench.arrival_tables import arrival_page
-    from degem.bench.page import results_page
-    from degem.bench.results import tables_in
+    from degem.bench.page import arrival_page, results_page
+    from degem.bench.summary import tables_in
     from degem.files import write_text
 
     check_folder(out, mkdir)
