@@ -5,7 +5,10 @@ BIN := $(VENV)/bin
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint clean
+# Versions with hashes, for this Python and platform; where there are none, constraints.txt alone pins. make lock renews.
+LOCK := locks/$(shell $(PYTHON) -c 'import platform, sys; print("%d.%d" % sys.version_info[:2], sys.platform, platform.machine(), sep="-")').txt
+
+.PHONY: demo test lint lock audit clean
 
 demo: $(VENV)/installed
 	$(BIN)/degem demo --out demo
@@ -19,6 +22,12 @@ lint: $(VENV)/installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+lock: | $(BIN)/python
+	$(BIN)/python scripts/lock $(LOCK)
+
+audit: $(VENV)/installed-dev
+	$(BIN)/python scripts/audit $(LOCK)
+
 clean:
 	rm -rf $(VENV) demo build dist
 
@@ -31,7 +40,12 @@ $(VENV)/installed: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 
-$(VENV)/installed-dev: pyproject.toml constraints.txt | $(BIN)/python
+$(VENV)/installed-dev: pyproject.toml constraints.txt $(wildcard $(LOCK)) | $(BIN)/python
 	@echo "Installing degem and its tools into $(VENV) (a few minutes, once) …"
+ifneq ($(wildcard $(LOCK)),)
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement $(LOCK)
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+else
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+endif
 	touch $(VENV)/installed $@

@@ -8,6 +8,10 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
 ROOT = Path(__file__).parents[1]
 IMPORT_NAMES = {"torch-geometric": "torch_geometric", "scikit-learn": "sklearn", "umap-learn": "umap"}
 
@@ -37,3 +41,31 @@ def test_torch_is_a_range_for_users_and_one_version_for_development():
     assert "torch>=2.4" in project["dependencies"]
     pins = (ROOT / "constraints.txt").read_text(encoding="utf-8").split()
     assert [pin.partition("==")[0] for pin in pins] == ["torch"]
+
+
+LOCKS = sorted((ROOT / "locks").glob("*.txt"))
+
+
+def test_there_is_a_lock():
+    assert LOCKS
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda lock: lock.stem)
+def test_a_lock_has_what_the_project_asks_for_with_hashes(lock):
+    lines = [line for line in lock.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
+    assert all(re.fullmatch(r"[\w.-]+==[\w.]+ --hash=sha256:[0-9a-f]{64}", line) for line in lines)
+    pins = {canonicalize_name(name): version for name, version in (line.split()[0].split("==") for line in lines)}
+    document = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    project, extras = document["project"], ["dev"]
+    asked = [*document["build-system"]["requires"], *project["dependencies"]]
+    asked += (ROOT / "constraints.txt").read_text(encoding="utf-8").split()
+    for extra in extras:  # one that names others of degem's adds these
+        lines = project["optional-dependencies"][extra]
+        extras += [own for line in lines if Requirement(line).name == "degem" for own in Requirement(line).extras]
+        asked += [line for line in lines if Requirement(line).name != "degem"]
+    wrong = [
+        line
+        for line in map(Requirement, asked)
+        if not line.specifier.contains(pins.get(canonicalize_name(line.name), "0"))
+    ]
+    assert wrong == [], "run make lock"
