@@ -14,6 +14,7 @@ from degem import Detector, Graph, NodeSet
 from degem.detectors.backbone import BackboneCache, BackboneDetector
 from degem.detectors.gkde import GKDE
 from degem.detectors.split import resolve_training_set
+from degem.errors import GraphError
 from degem.ops.graph_kernel import kernel_evidence
 
 Array = NDArray[np.float64]
@@ -250,6 +251,13 @@ def test_a_shared_network_is_trained_once_and_changes_no_score(graph: Graph) -> 
     assert len(networks) == 1
     other = Detector.registry["msp"](**QUICK, seed=1).share(cache).fit(graph)
     assert id(other.network_) not in networks
+
+
+@pytest.mark.parametrize("name", ["gold", "energydef", "rsl"])
+def test_one_node_to_learn_from_is_too_few(name: str) -> None:
+    pair = Graph.from_arrays(features=np.eye(2), edges=[(0, 1)], labels=[0, 0])
+    with pytest.raises(GraphError, match="at least two"):
+        Detector.registry[name]().fit(pair)
 
 
 def test_exposure_features_must_fit(graph: Graph) -> None:

@@ -16,7 +16,7 @@ from degem.detectors.backbone import GCNDetector, Layers
 from degem.detectors.base import ScoreResult
 from degem.detectors.restoring import restored
 from degem.detectors.split import TrainingSet
-from degem.errors import NotFittedError
+from degem.errors import GraphError, NotFittedError
 from degem.graph import Graph
 from degem.nn.diffusion import Diffusion
 from degem.ops.energy import energy_margin_loss, logit_energy
@@ -93,6 +93,8 @@ class GOLD(GCNDetector):
     paper: ClassVar[str] = "Wang et al. 2025"
 
     def _trained(self, training: TrainingSet, on_progress: OnProgress) -> tuple[GCN, History]:
+        if training.graph.num_nodes < 2:
+            raise GraphError("GOLD needs at least two nodes to train on: one has no batch to be normalised by")
         inputs = self._tensors(training.graph)
         with seeded(training.seed):
             network = self.network_ = self._new_network(training.num_classes)
