@@ -1,6 +1,8 @@
 """Columns of a user's tables, from the command: listed, chosen, remembered by the model."""
 
 import json
+import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pandas as pd
@@ -70,3 +72,17 @@ def test_unknown_ids(run, table, tmp_path):
     for words, rows in (([], 100), (["--unknown-ids", "add"], 101)):  # the model's choice, and another
         assert run("score", tmp_path / "model", table, "--out", tmp_path / "s.csv", *words).code == 0
         assert len(pd.read_csv(tmp_path / "s.csv")) == rows
+
+
+def test_a_database(run, table, tmp_path):
+    with closing(sqlite3.connect(tmp_path / "people.db")) as connection:
+        pd.read_csv(table / "nodes.csv").to_sql("people", connection, index=False)
+        pd.read_csv(table / "edges.csv").to_sql("edges", connection, index=False)
+    database, query = f"sqlite:{tmp_path / 'people.db'}", ["--nodes-sql", "SELECT * FROM people"]
+    assert run("fit", database, *query, "--out", tmp_path / "model", *QUICK).code == 0
+    assert run("score", tmp_path / "model", database, *query, "--out", tmp_path / "a.csv").code == 0
+    assert run("score", tmp_path / "model", table, "--out", tmp_path / "b.csv").code == 0
+    assert (tmp_path / "a.csv").read_text() == (tmp_path / "b.csv").read_text()
+    outcome = run("score", tmp_path / "model", database, "--out", tmp_path / "c.csv")
+    assert (outcome.code, outcome.err.count("\n")) == (2, 1)
+    assert "no such table: nodes" in outcome.err

@@ -49,7 +49,8 @@ GraphArgument = Annotated[
     str,
     typer.Argument(
         metavar="GRAPH",
-        help="A folder (nodes.csv|parquet, edges.csv|parquet), an .npz file, or a dataset's name.",
+        help="A folder (nodes.csv|parquet, edges.csv|parquet), an .npz file, a database (duckdb:FILE, sqlite:FILE, "
+        "postgresql://…), or a dataset's name.",
     ),
 ]
 ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that degem fit wrote.")]
@@ -108,6 +109,12 @@ class Inputs:
     ignore_weights: Annotated[
         bool, typer.Option("--ignore-weights", help="Leave the weights of edges out.", show_default="as at the fit")
     ] = False
+    nodes_sql: Annotated[
+        str | None, typer.Option(metavar="SQL", help="Of a database: the nodes.", show_default="SELECT * FROM nodes")
+    ] = None
+    edges_sql: Annotated[
+        str | None, typer.Option(metavar="SQL", help="Of a database: the edges.", show_default="SELECT * FROM edges")
+    ] = None
     logits: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Class logits of your own network: .npy in the nodes' order, or a table."),
@@ -150,7 +157,7 @@ class Inputs:
         """The graph without the feature columns of its folder."""
         from degem.errors import GraphNotice
 
-        options = self._table_options(None) | ({"feature_columns": []} if Path(name).is_dir() else {})
+        options = self._table_options(None) | ({"feature_columns": []} if _holds_tables(name) else {})
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "the graph has no features", GraphNotice)
             return self._graph(name, options, needed)
@@ -160,7 +167,7 @@ class Inputs:
         from degem.data.files import read_graph
 
         path = Path(name)
-        if path.is_dir():
+        if _holds_tables(name):
             kept = [*options["keep_columns"], *(column for column in needed if column)]
             options["keep_columns"] = list(dict.fromkeys(kept))
         else:
@@ -176,7 +183,7 @@ class Inputs:
                 if any(options.values()):
                     raise ParameterError(f"{name}: columns are chosen in folders of tables only, a dataset has its own")
                 return load_dataset(name)
-        return read_graph(path, **options)
+        return read_graph(name, **options)
 
     def _table_options(self, model: Detector | None) -> dict[str, Any]:
         """What the flags, and a model, say of a graph's tables, as ``read_graph`` takes it."""
@@ -195,6 +202,8 @@ class Inputs:
             "schema": schema,
             "unknown_ids": None if self.unknown_ids is None else self.unknown_ids.value,
             "ignore_weights": self.ignore_weights,
+            "nodes_sql": self.nodes_sql,
+            "edges_sql": self.edges_sql,
         }
 
     def graph_joined(self, name: str, onto: str, model: Detector) -> tuple[Graph, Graph]:
@@ -206,7 +215,15 @@ class Inputs:
         if self.logits is not None or self.embeddings is not None:
             raise ParameterError(f"--onto {onto}: your network reads the whole graph: join it yourself")
         before = self.graph(onto, model=model)
-        return before, read_onto(name, before, **self._table_options(model))
+        options = self._table_options(model)
+        del options["nodes_sql"], options["edges_sql"]
+        return before, read_onto(name, before, **options)
+
+
+def _holds_tables(name: str) -> bool:
+    from degem.data.sql import is_database
+
+    return is_database(name) or Path(name).is_dir()
 
 
 def _treatments(path: Path) -> dict[str, str]:

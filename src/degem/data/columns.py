@@ -49,13 +49,13 @@ def open_table(path: Path) -> Source:
     with _told_by_file(path):
         if path.suffix != ".parquet":
             names, delimiter = _csv_header(path)
-            return _checked(Source(str(path), tuple(names), partial(_read_csv, path, names, delimiter)))
+            return checked_source(Source(str(path), tuple(names), partial(_read_csv, path, names, delimiter)))
         with opened(path) as file:
             names = list(parquet.read_schema(file).names)
-        return _checked(Source(str(path), tuple(names), partial(_read_parquet, path)))
+        return checked_source(Source(str(path), tuple(names), partial(_read_parquet, path)))
 
 
-def _checked(source: Source) -> Source:
+def checked_source(source: Source) -> Source:
     """A source whose columns each have a name of their own, and are not too many."""
     if len(source.columns) > MAX_COLUMNS:
         raise _too_wide(source.name)

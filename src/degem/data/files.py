@@ -7,7 +7,8 @@ from pathlib import Path
 
 from degem.data.archives import read_npz
 from degem.data.memmap import is_memmap, read_memmap
-from degem.data.tables import TableOptions, read_folder
+from degem.data.sql import EDGES, KINDS, NODES, is_database, query
+from degem.data.tables import TableOptions, folder_tables, read_tables
 from degem.errors import GraphError
 from degem.graph import Graph
 from degem.schema import TableSchema, UnknownIds
@@ -24,8 +25,10 @@ def read_graph(
     schema: TableSchema | None = None,
     unknown_ids: UnknownIds | None = None,
     ignore_weights: bool = False,
+    nodes_sql: str | None = None,
+    edges_sql: str | None = None,
 ) -> Graph:
-    """Read a graph from a folder with ``nodes`` and ``edges`` tables (CSV or Parquet), or from an ``.npz`` archive.
+    """Read a graph from a folder with ``nodes`` and ``edges`` tables (CSV or Parquet), a database, or an ``.npz`` file.
 
     A folder of ``.npy`` files is opened as memory maps: see :func:`~degem.data.memmap.read_memmap`.
     The other arguments are for a folder of tables. Its columns are encoded, each by a treatment of its own (numbers
@@ -34,7 +37,7 @@ def read_graph(
     the header is row 1); nothing is repaired in silence.
 
     Arguments:
-        path: The folder, or the ``.npz`` file.
+        path: The folder, the ``.npz`` file, or the database: ``duckdb:FILE``, ``sqlite:FILE``, ``postgresql://…``.
         id_column: The nodes' ids, text or whole numbers, each once. Default: the first column.
         label_column: The nodes' classes, empty where unknown. Default: ``label``, where there is such a column.
         feature_columns: The features, in this order. Default: every column that has no other role.
@@ -46,6 +49,8 @@ def read_graph(
         unknown_ids: Edges to ids that are not in the node table are an ``error``, or ``drop`` them, or ``add`` the
             nodes. Default: the schema's, else ``error``.
         ignore_weights: Whether weights of edges are left out.
+        nodes_sql: The query that gives the node table of a database. Default: ``SELECT * FROM nodes``.
+        edges_sql: The query that gives the edge table. Default: ``SELECT * FROM edges``.
 
     Example:
         >>> import tempfile
@@ -60,7 +65,7 @@ def read_graph(
         >>> graph.columns["year"]
         array([1999, 2001])
     """
-    path = Path(path)
+    database, path = str(path), Path(path)
     options = TableOptions(
         id_column=id_column,
         label_column=label_column,
@@ -71,8 +76,13 @@ def read_graph(
         unknown_ids=unknown_ids,
         ignore_weights=ignore_weights,
     )
+    if is_database(database):
+        nodes = query(database, nodes_sql or NODES, "--nodes-sql")
+        return read_tables(nodes, query(database, edges_sql or EDGES, "--edges-sql"), options)
+    if nodes_sql or edges_sql:
+        raise GraphError(f"{path} is no database: --nodes-sql and --edges-sql ask {', '.join(KINDS)}…")
     if path.is_dir() and not is_memmap(path):
-        return read_folder(path, options)
+        return read_tables(*folder_tables(path), options)
     if any((id_column, label_column, feature_columns, keep_columns, columns)):
         raise GraphError(f"{path}: columns are chosen in folders of tables only, this one holds arrays with their own")
     if path.is_dir():

@@ -58,11 +58,6 @@ class Roles:
         return [self.ids, *([self.label] if self.label else []), *self.masks, *self.kept, *self.features]
 
 
-def read_folder(folder: Path, options: TableOptions) -> Graph:
-    """The graph in a folder of tables."""
-    return read_tables(*folder_tables(folder), options)
-
-
 def folder_tables(folder: Path) -> tuple[Source, Source]:
     """The tables of nodes and of edges in a folder."""
     return open_table(_table_path(folder, "nodes")), open_table(_table_path(folder, "edges"))
