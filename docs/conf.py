@@ -8,6 +8,7 @@ from importlib import metadata
 from docutils.nodes import SkipNode, math, math_block
 from latex2mathml.converter import convert
 from sphinx.application import Sphinx
+from sphinx.util.inspect import TypeAliasForwardRef
 from sphinx.writers.html5 import HTML5Translator
 from typer import Context
 from typer.cli import get_docs_for_click
@@ -45,7 +46,16 @@ nb_merge_streams = True
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
+autodoc_type_aliases = {  # names of annotated types, which would be written out in full
+    **dict.fromkeys(("Positive", "NonNegative", "Fraction", "Dropout"), "float"),
+    **dict.fromkeys(("Count", "Width", "Depth", "NonNegativeInt"), "int"),
+    "ArrayLike": "ArrayLike",
+}
+TypeAliasForwardRef.__repr__ = lambda self: self.name  # what a union of such a name shows
 autoclass_content = "class"
+
+nitpicky = True
+nitpick_ignore_regex = [("py:class", r"(?!degem).*"), ("py:class", r"degem\..*\._\w+")]  # of others, and private ones
 copybutton_exclude = ".linenos, .gp, .go"
 
 # Files beside docs/ that pages link to, and the pages that hold them here.

@@ -225,7 +225,7 @@ def load_dataset(name: str, data_dir: str | Path | None = None) -> Graph:
     """The graph of a public dataset: symmetric edges, raw features, labels and, where it has one, its public split.
 
     Arguments:
-        name: One of :data:`DATASETS`; ``twitch`` is its German graph.
+        name: One of ``DATASETS``; ``twitch`` is its German graph.
         data_dir: The folder of raw files. Default: ``$DEGEM_DATA``, else ``raw`` in the cache. It is only read.
     """
     return _read(name, describe(name), _raw_folder(name, data_dir))
