@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from importlib import metadata
 
@@ -27,6 +28,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
 ]
+smartquotes = False  # -- is an option
 exclude_patterns = ["figures", "images"]
 
 html_theme = "furo"
@@ -40,7 +42,7 @@ myst_heading_anchors = 3
 nb_execution_mode = "force"  # always: a tutorial must fail when the code that it shows is broken
 nb_execution_raise_on_error = True
 nb_execution_in_temp = True
-nb_execution_timeout = 120
+nb_execution_timeout = 600  # seconds a cell: the machine may be busy
 nb_merge_streams = True
 
 autodoc_member_order = "bysource"
@@ -73,7 +75,8 @@ def _append_commands(app: Sphinx, name: str, source: list[str]) -> None:
     if name == "commands":
         command = get_command(cli)
         told = get_docs_for_click(obj=command, ctx=Context(command, info_name="degem"), name="degem")
-        source[0] += told.partition("\n\n## ")[1] + told.partition("\n\n## ")[2]
+        _, head, commands = re.sub(r"^Example: (.*)", r"Example: `\1`", told, flags=re.MULTILINE).partition("\n\n## ")
+        source[0] += head + commands
 
 
 def _point_inside(app: Sphinx, name: str, source: list[str]) -> None:
