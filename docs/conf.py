@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from functools import partial
+from functools import partial, partialmethod
 from importlib import metadata
 
 from docutils.nodes import SkipNode, math, math_block
 from latex2mathml.converter import convert
+from nbclient import NotebookClient
 from sphinx.application import Sphinx
 from sphinx.util.inspect import TypeAliasForwardRef
 from sphinx.writers.html5 import HTML5Translator
@@ -43,7 +44,8 @@ nb_execution_mode = "force"  # always: a tutorial must fail when the code that i
 nb_execution_raise_on_error = True
 nb_execution_in_temp = True
 nb_execution_timeout = 600  # seconds a cell: the machine may be busy
-nb_merge_streams = True
+# %%bash prints pieces of 100 characters: let each stream of a cell be one output.
+NotebookClient.__init__ = partialmethod(NotebookClient.__init__, coalesce_streams=True)
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"

@@ -25,6 +25,8 @@ def shop_accounts(
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Tables of accounts that review products, and of pairs that reviewed the same one; after month 0 some are frauds.
 
+    Each pair stands in both directions.
+
     As on amazon-fraud there are no classes, and columns are of any scale. An honest account shares a taste with most of
     its neighbours; its columns follow the taste. A fraud reviews at random, quickly, shortly and to extremes.
 
@@ -68,7 +70,7 @@ def shop_accounts(
     accounts["stars"] = accounts["stars"].round(2).mask(rng.random(count) < 0.03)  # some values are missing
     groups = np.where(is_fraud, TASTES, taste)
     pairs = _attached(groups, np.zeros_like(month), 5, np.append(np.full(TASTES, 0.85), 0.0), rng)
-    ids = accounts["id"].to_numpy()[pairs]
+    ids = accounts["id"].to_numpy()[np.concatenate([pairs, pairs[:, ::-1]])]
     return accounts, pd.DataFrame({"source": ids[:, 0], "target": ids[:, 1]})
 
 
