@@ -19,7 +19,7 @@ from degem.data.archives import write_npz
 from degem.data.demo import arriving, digits_graph
 
 ROOT = Path(__file__).parents[1]
-LINK = re.compile(r"\]\((?!https?:)([^)#]+)\)")
+LINK = re.compile(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)")
 
 
 @pytest.fixture
@@ -98,7 +98,13 @@ def test_the_method_of_the_docs_works(small_graph: Graph, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "CHANGELOG.md", *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+    "page",
+    [
+        "README.md",
+        "CHANGELOG.md",
+        "SECURITY.md",
+        *(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md")),
+    ],
 )
 def test_links_lead_somewhere(page):
     text = (ROOT / page).read_text(encoding="utf-8")
