@@ -9,16 +9,16 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import Annotated, Any, TypeVar
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from degem.errors import DegemError
 from degem.extras import needs_extra
 from degem.serve.access import Access, is_loopback
 from degem.serve.events import Batch, NodeId
+from degem.serve.intake import EventError
 from degem.serve.limits import Gate, Limits, RefusedError
 from degem.serve.metrics import Metrics
-from degem.serve.service import EventError, Service, Snapshot, UnavailableError
+from degem.serve.service import Service, UnavailableError
 from degem.serve.stateless import Inference, infer
 from degem.serve.store import SequenceError
 
@@ -280,14 +280,7 @@ def _add_graph(app: FastAPI, service: Service, limits: Limits, may: dict[str, An
         row = now.row(node)
         if row is None:
             raise RefusedError(404, f"there is no such node as of event {now.event}")
-        rows, cut = _around(now, row, depth)
-        inside = {each: place for place, each in enumerate(rows)}
-        edges = [
-            [inside[each], inside[other]]
-            for each in rows
-            for other in now.neighbours(each).tolist()
-            if other in inside and each < other
-        ]
+        rows, edges, cut = now.around(row, depth, MOST_DRAWN)
         nodes = [found for found in service.answers([now.ids[each] for each in rows]) if found is not None]
         return {"event": now.event, "nodes": nodes, "edges": edges if len(nodes) == len(rows) else [], "cut": cut}
 
@@ -321,17 +314,6 @@ def _add_graph(app: FastAPI, service: Service, limits: Limits, may: dict[str, An
         """Have the whole graph scored anew, and written to the disk."""
         service.ask_for_full_refresh()
         return {"asked": True}
-
-
-def _around(now: Snapshot, row: int, depth: int) -> tuple[list[int], bool]:
-    """The rows within some steps of one, the nearest first, and whether there were too many."""
-    found, rim = {row: None}, [row]
-    for _ in range(depth):
-        near = np.unique(np.concatenate([now.neighbours(each) for each in rim])).tolist() if rim else []
-        rim = [each for each in near if each not in found]
-        found.update(dict.fromkeys(rim))
-    rows = list(found)
-    return rows[:MOST_DRAWN], len(rows) > MOST_DRAWN
 
 
 def _page() -> str:

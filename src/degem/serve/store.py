@@ -144,12 +144,13 @@ class EventStore:
             connection.execute(BATCHES.insert().values(first_event=stored.first, last_event=stored.last, **row))
         return stored
 
-    def after(self, event: int, limit: int) -> list[tuple[int, float, bytes]]:
-        """The first event, the time and the body of at most ``limit`` batches behind an event."""
+    def after(self, event: int, limit: int) -> list[tuple[int, bytes]]:
+        """The first event and the body of at most ``limit`` batches behind an event."""
         columns = BATCHES.c
-        query = sa.select(columns.first_event, columns.received, columns.body).where(columns.last_event > event)
+        query = sa.select(columns.first_event, columns.body).where(columns.last_event > event)
         with self._engine.connect() as connection:
-            return [tuple(row) for row in connection.execute(query.order_by(columns.last_event).limit(limit))]
+            rows = connection.execute(query.order_by(columns.last_event).limit(limit))
+            return [(row.first_event, row.body) for row in rows]
 
     def last_event(self) -> int:
         """The number of the last event."""
