@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
+from tests.postgresql import postgresql as postgresql
 
 from degem import Graph
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,27 +16,11 @@ from degem import DeGEM, Graph
 from degem.calibration import judge
 from degem.errors import DegemError
 from degem.serve.access import Access, check_host
-from degem.serve.app import create_app
 from degem.serve.limits import JsonLines, Limits
-from degem.serve.service import Service, Settings
-from degem.serve.store import EventStore
+from degem.serve.service import Service
 
 TOKENS = {scope: f"{scope}-0123456789abcdef" for scope in ("read", "write", "admin")}
 Connect = Callable[..., TestClient]
-
-
-@pytest.fixture
-def connect(served: DeGEM, served_graph: Graph, tmp_path: Path) -> Iterator[Connect]:
-    """Makes clients of servers."""
-    with contextlib.ExitStack() as stack:
-
-        def make(*lines: str, graph: Graph = served_graph, limits: Limits | None = None, **options: Any) -> TestClient:
-            store = EventStore(f"sqlite:///{tmp_path / 'events.db'}")
-            service = Service(served, graph, store, tmp_path, Settings(tolerance=0.0))
-            app = create_app(service, Access(lines), limits, **options)
-            return stack.enter_context(TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False))
-
-        yield make
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from degem.serve.limits import Gate, Limits, RefusedError
 from degem.serve.metrics import Metrics
 from degem.serve.service import Service, UnavailableError
 from degem.serve.stateless import Inference, infer
-from degem.serve.store import SequenceError
+from degem.serve.store import SequenceError, StoreError
 
 with needs_extra("serve", "the service"):
     from anyio import to_thread
@@ -34,7 +34,7 @@ Parsed = TypeVar("Parsed", bound=BaseModel)
 BEARER = HTTPBearer(auto_error=False, description="Scopes: read, write, admin. Without tokens none is needed.")
 MOST_ANSWERS = 1000
 MOST_DRAWN = 150  # nodes of a neighbourhood
-STATUS: dict[type[DegemError], int] = {EventError: 409, SequenceError: 409, UnavailableError: 503}
+STATUS: dict[type[DegemError], int] = {EventError: 409, SequenceError: 409, StoreError: 503, UnavailableError: 503}
 CONTENT_POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'"
 )

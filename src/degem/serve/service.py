@@ -24,7 +24,7 @@ from degem.serve.live_graph import Changes, LiveGraph
 from degem.serve.saved_graphs import SavedGraphs
 from degem.serve.scoring import Scored, Scoring, scoring_of
 from degem.serve.snapshot import Snapshot
-from degem.serve.store import Arrival, EventStore
+from degem.serve.store import Arrival, EventStore, StoreError
 
 LOGGER = logging.getLogger("degem.serve")
 POLL = 0.5  # seconds after which events of other servers are looked for
@@ -82,8 +82,7 @@ class Service:
                 "the database holds the events of another graph: give the graph that it was begun with, or another "
                 "database"
             )
-        self._saved = SavedGraphs(folder)
-        self._live, self._found = self._saved.recovered(graph, detector.calibration_)
+        self._saved, self._graph = SavedGraphs(folder), graph
         self._snapshot: Snapshot | None = None
         self._full_due, self._full_event = 0.0, 0
         self._thread = threading.Thread(target=self._run, name="degem-writer", daemon=True)
@@ -92,11 +91,7 @@ class Service:
 
     def start(self) -> None:
         """Apply what the database has, score the graph, and go on in a thread."""
-        self.accepted = self.store.last_event()
-        arrivals: list[tuple[int, int]] = []
-        while changes := self._apply_next():
-            arrivals += changes.arrivals
-        self._score_anew([(event, row) for event, row in arrivals if self._live.alive[row]])
+        self._recover()
         self._thread.start()
 
     def stop(self) -> None:
@@ -226,11 +221,26 @@ class Service:
             self._wake.wait(POLL)
             self._wake.clear()
             try:
+                if self.failure is not None:
+                    self._recover()
+                    self.failure = None
                 self._step()
-            except Exception as error:  # answers go on, events are refused
+            except StoreError as error:  # answers go on, events are refused until the database is back
+                self.failure = str(error)
+                LOGGER.error(self.failure)
+            except Exception as error:
                 self.failure = f"events are no longer applied ({type(error).__name__}: {error}): start the server anew"
                 LOGGER.exception("the writer stopped")
                 return
+
+    def _recover(self) -> None:
+        """From the graph on the disk, or the first one, by the events of the database, to the graph as it is now."""
+        self.accepted = self.store.last_event()
+        self._live, self._found = self._saved.recovered(self._graph, self.detector.calibration_)
+        arrivals: list[tuple[int, int]] = []
+        while changes := self._apply_next():
+            arrivals += changes.arrivals
+        self._score_anew([(event, row) for event, row in arrivals if self._live.alive[row]])
 
     def _step(self) -> None:
         """Apply what the database has, then tidy up if it is time."""
