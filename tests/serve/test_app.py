@@ -243,6 +243,8 @@ def test_metrics_and_log(client: TestClient, caplog: pytest.LogCaptureFixture) -
 def test_openapi_has_an_example_for_every_body(client: TestClient) -> None:
     paths = client.get("/openapi.json").json()["paths"]
     posted = [each["post"] for each in paths.values() if "requestBody" in each.get("post", {})]
-    bodies = [each["requestBody"]["content"]["application/json"]["schema"] for each in posted]
+    schemas = client.get("/openapi.json").json()["components"]["schemas"]
+    bodies = [each["requestBody"]["content"]["application/json"]["schema"]["$ref"] for each in posted]
     assert len(bodies) == 3
-    assert all("example" in body for body in bodies)
+    assert all("example" in schemas[body.rpartition("/")[2]] for body in bodies)
+    assert paths["/v2/nodes/{node}"]["get"]["responses"]["200"]["content"]["application/json"]["example"]["p_value"]

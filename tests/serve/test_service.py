@@ -221,16 +221,47 @@ def test_arrivals_are_decided_once_in_their_order(serving: Serving, served_graph
     assert told(service, "new 1")["flagged_online"] == last["flagged"]
 
 
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
 def test_events_of_another_server_on_the_same_database_arrive(
-    serving: Serving, served_graph: Graph, tmp_path: Path
+    serving: Serving, served_graph: Graph, request: pytest.FixtureRequest, database: str
 ) -> None:
-    first, second = serving(), serving()
+    url = request.getfixturevalue("postgresql") if database == "postgresql" else None
+    first, second = serving(url=url), serving(url=url)
     last = submit(first, 0, *RandomEvents(served_graph, 3).batch(10))["last_event"]
     assert first.wait_for(last, PATIENCE)
     assert second.wait_for(last, PATIENCE)
     np.testing.assert_allclose(first.snapshot.scored.scores, second.snapshot.scored.scores, rtol=1e-5, atol=1e-5)
     events = [decision["event"] for decision in first.store.decisions(100)]
     assert len(events) == len(set(events)) > 0
+
+
+def test_a_database_that_is_away_for_a_while_costs_nothing(
+    serving: Serving, served_graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, events = serving(), RandomEvents(served_graph, 13)
+
+    def away(*_: Any) -> None:
+        raise StoreError("the database cannot be used: it is away")
+
+    last = submit(service, 0, *events.batch(10))["last_event"]
+    for name in ("decide", "after"):  # in the midst of a refresh, and before one
+        with monkeypatch.context() as patch:
+            patch.setattr(service.store, name, away)
+            service._wake.set()
+            until = time.monotonic() + PATIENCE
+            while service.failure is None and service.snapshot.event < last and time.monotonic() < until:
+                time.sleep(0.01)
+            if service.failure is not None:
+                with pytest.raises(UnavailableError, match="it is away"):
+                    submit(service, 1, *RandomEvents(served_graph, 1).batch(1))
+        service._wake.set()
+        assert service.wait_for(last, PATIENCE) or service.failure
+        while not service.is_ready and time.monotonic() < until:
+            time.sleep(0.01)
+        sequence = service.store.next_sequence("test")
+        last = submit(service, sequence, *events.batch(10))["last_event"]
+    assert service.wait_for(last, PATIENCE)
+    assert_as_scored_anew(service)
 
 
 def test_a_writer_that_fails_refuses_events_and_still_answers(
