@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -56,6 +57,6 @@ def postgresql(tmp_path: Path) -> Iterator[str]:
                 time.sleep(0.05)
         yield address
     finally:
-        server.terminate()
+        server.send_signal(signal.SIGINT)  # at once, whoever is connected
         server.wait(60)
         shutil.rmtree(home)

@@ -19,8 +19,8 @@ from degem.detectors.trivial import Degree
 from degem.errors import DegemError
 from degem.serve.events import Batch
 from degem.serve.intake import EventError
-from degem.serve.service import Service
-from degem.serve.store import SequenceError
+from degem.serve.service import Service, UnavailableError
+from degem.serve.store import SequenceError, StoreError
 
 Serving = Callable[..., Service]
 PATIENCE = 30.0
@@ -235,33 +235,32 @@ def test_events_of_another_server_on_the_same_database_arrive(
     assert len(events) == len(set(events)) > 0
 
 
+@pytest.mark.parametrize("call", ["after", "decide"])  # before a refresh, and in the midst of one
 def test_a_database_that_is_away_for_a_while_costs_nothing(
-    serving: Serving, served_graph: Graph, monkeypatch: pytest.MonkeyPatch
+    serving: Serving, served_graph: Graph, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
     service, events = serving(), RandomEvents(served_graph, 13)
 
     def away(*_: Any) -> None:
         raise StoreError("the database cannot be used: it is away")
 
-    last = submit(service, 0, *events.batch(10))["last_event"]
-    for name in ("decide", "after"):  # in the midst of a refresh, and before one
-        with monkeypatch.context() as patch:
-            patch.setattr(service.store, name, away)
-            service._wake.set()
-            until = time.monotonic() + PATIENCE
-            while service.failure is None and service.snapshot.event < last and time.monotonic() < until:
-                time.sleep(0.01)
-            if service.failure is not None:
-                with pytest.raises(UnavailableError, match="it is away"):
-                    submit(service, 1, *RandomEvents(served_graph, 1).batch(1))
-        service._wake.set()
-        assert service.wait_for(last, PATIENCE) or service.failure
-        while not service.is_ready and time.monotonic() < until:
+    def wait_until(ready: bool) -> None:
+        until = time.monotonic() + PATIENCE
+        while service.is_ready != ready and time.monotonic() < until:
             time.sleep(0.01)
-        sequence = service.store.next_sequence("test")
-        last = submit(service, sequence, *events.batch(10))["last_event"]
+        assert service.is_ready == ready
+
+    with monkeypatch.context() as patch:
+        patch.setattr(service.store, call, away)
+        last = submit(service, 0, *events.batch(10))["last_event"]
+        wait_until(False)
+        with pytest.raises(UnavailableError, match="it is away"):
+            submit(service, 1, {"op": "remove_node", "id": "digit 3"})
+        assert told(service, "digit 3")["event"] == 0
+    wait_until(True)
     assert service.wait_for(last, PATIENCE)
     assert_as_scored_anew(service)
+    assert len(service.store.decisions(100)) == sum(name not in served_graph.node_ids for name in events.nodes)
 
 
 def test_a_writer_that_fails_refuses_events_and_still_answers(
