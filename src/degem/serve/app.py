@@ -44,7 +44,8 @@ NODE = {
 }
 TAKEN = {"first_event": 4711, "last_event": 4712, "duplicate": False, "nodes": [NODE]}
 CONTENT_POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'"
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 REFUSED: dict[int | str, dict[str, Any]] = {
     status: {"description": text, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}}
@@ -341,6 +342,8 @@ def _add_graph(app: FastAPI, service: Service, limits: Limits, may: dict[str, An
 
 
 def _page() -> str:
+    """The page, in the style of the report."""
     folder = files("degem.serve").joinpath("page")
-    parts = {name: folder.joinpath(f"page.{name}").read_text(encoding="utf-8") for name in ("html", "css", "js")}
-    return parts["html"].replace("/* style */", parts["css"]).replace("/* script */", parts["js"])
+    html, own, script = (folder.joinpath(f"page.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
+    style = files("degem.report").joinpath("assets", "page.css").read_text(encoding="utf-8")
+    return html.replace("/* style */", style + own).replace("/* script */", script)
