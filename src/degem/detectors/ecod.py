@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -10,12 +11,15 @@ import torch
 from numpy.typing import NDArray
 
 from degem.detectors.base import Detector, ScoreResult
-from degem.detectors.feature_rows import BLOCK, feature_rows
+from degem.detectors.feature_rows import MEANS_AT_ONCE, feature_rows
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
 from degem.model_file import tensor_of
-from degem.ops.features import dense
+from degem.ops.features import Features, dense
+from degem.propagation import choose_propagator
 from degem.training import History, OnProgress
+
+AT_ONCE = 1 << 13  # rows made dense at a time: many, as each block walks over all columns
 
 
 @dataclass(kw_only=True, eq=False)
@@ -41,6 +45,11 @@ class ECOD(Detector):
     paper: ClassVar[str] = "Li et al. 2022"
     needs_labels: ClassVar[bool] = False
 
+    @property
+    def one_machine(self) -> str | None:
+        """Why it cannot use a cluster."""
+        return MEANS_AT_ONCE if self.neighbour_means else None
+
     def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
         rows = feature_rows(training.graph, self.neighbour_means)[training.nodes]
         self.sorted_columns_: NDArray[np.float32] = np.sort(dense(rows), axis=0).T.copy()
@@ -48,12 +57,8 @@ class ECOD(Detector):
 
     def _score(self, graph: Graph) -> ScoreResult:
         rows = feature_rows(graph, self.neighbour_means)
-        sums = np.zeros((3, graph.num_nodes))
-        for start in range(0, rows.shape[1], BLOCK):
-            block = dense(rows[:, start : start + BLOCK])
-            for values, known in zip(block.T, self.sorted_columns_[start : start + BLOCK], strict=True):
-                sums += tails(values, known)
-        return ScoreResult(sums.max(axis=0))
+        blocks = choose_propagator(0).map_rows(partial(_scores, self.sorted_columns_), rows, block_rows=AT_ONCE)
+        return ScoreResult(np.concatenate([scores for (scores,) in blocks]))
 
     def _state(self) -> dict[str, torch.Tensor]:
         return {"sorted_columns": torch.from_numpy(self.sorted_columns_)}
@@ -70,6 +75,13 @@ class ECODOneHop(ECOD):
     neighbour_means: bool = True
 
     name: ClassVar[str] = "ecod-1hop"
+
+
+def _scores(sorted_columns: NDArray[np.float32], rows: Features) -> tuple[NDArray[np.float64]]:
+    sums = np.zeros((3, rows.shape[0]))
+    for values, known in zip(dense(rows).T, sorted_columns, strict=True):
+        sums += tails(values, known)
+    return (sums.max(axis=0),)
 
 
 def tails(values: NDArray[np.float32], known: NDArray[np.float32]) -> NDArray[np.float64]:

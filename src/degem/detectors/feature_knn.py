@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from degem.detectors.base import Detector, ScoreResult
-from degem.detectors.feature_rows import BLOCK, feature_rows
+from degem.detectors.feature_rows import BLOCK, MEANS_AT_ONCE, feature_rows
 from degem.detectors.split import TrainingSet
 from degem.errors import GraphError
 from degem.graph import Graph
 from degem.model_file import tensor_of
 from degem.ops.features import Features, dense, is_bag_of_words
 from degem.parameters import Count
+from degem.propagation import choose_propagator
 from degem.training import History, OnProgress
 
 
@@ -43,6 +46,11 @@ class FeatureKNN(Detector):
     paper: ClassVar[str] = "Ramaswamy et al. 2000"
     needs_labels: ClassVar[bool] = False
 
+    @property
+    def one_machine(self) -> str | None:
+        """Why it cannot use a cluster."""
+        return MEANS_AT_ONCE if self.neighbour_means else None
+
     def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
         rows = feature_rows(training.graph, self.neighbour_means)[training.nodes]
         num_columns = rows.shape[1]
@@ -53,7 +61,7 @@ class FeatureKNN(Detector):
             known = dense(rows)
             self.mean_, deviation = known.mean(axis=0), known.std(axis=0)
             self.scale_ = np.where(deviation > 0, deviation, 1).astype(np.float32)
-        self.bank_: NDArray[np.float32] = self._encoded(rows)
+        self.bank_: NDArray[np.float32] = self._encode()(rows)
         return {}
 
     def _score(self, graph: Graph) -> ScoreResult:
@@ -62,18 +70,14 @@ class FeatureKNN(Detector):
         k = min(self.num_neighbors, len(self.bank_))
         nearest = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(self.bank_)
         rows = feature_rows(graph, self.neighbour_means)
-        blocks = (self._encoded(rows[start : start + BLOCK]) for start in range(0, graph.num_nodes, BLOCK))
-        return ScoreResult(np.concatenate([nearest.kneighbors(block)[0][:, -1] for block in blocks]))
+        distances = partial(_distances, nearest, self._encode())
+        blocks = choose_propagator(0).map_rows(distances, rows, block_rows=BLOCK)
+        return ScoreResult(np.concatenate([farthest for (farthest,) in blocks]))
 
-    def _encoded(self, rows: Features) -> NDArray[np.float32]:
-        if not self.unit_rows_:
-            with np.errstate(over="ignore"):
-                encoded = (dense(rows) - self.mean_) / self.scale_
-            if not np.isfinite(encoded).all():
-                raise GraphError("features lie too far from those of training: their distances are beyond float32")
-            return encoded
-        parts = np.split(dense(rows), 2, axis=1) if self.neighbour_means else [dense(rows)]
-        return np.hstack([part / np.maximum(np.linalg.norm(part, axis=1, keepdims=True), 1e-12) for part in parts])
+    def _encode(self) -> Callable[[Features], NDArray[np.float32]]:
+        if self.unit_rows_:
+            return partial(_unit_rows, 1 + self.neighbour_means)
+        return partial(_standardised, self.mean_, self.scale_)
 
     def _state(self) -> dict[str, torch.Tensor]:
         return {
@@ -88,6 +92,25 @@ class FeatureKNN(Detector):
         self.unit_rows_ = bool(tensor_of(state, "unit_rows", torch.bool))
         self.mean_, self.scale_ = (tensor_of(state, name, torch.float32, width).numpy() for name in ("mean", "scale"))
         self.bank_ = tensor_of(state, "bank", torch.float32, None, width).numpy()
+
+
+def _standardised(mean: NDArray[np.float32], scale: NDArray[np.float32], rows: Features) -> NDArray[np.float32]:
+    with np.errstate(over="ignore"):
+        encoded: NDArray[np.float32] = (dense(rows) - mean) / scale
+    if not np.isfinite(encoded).all():
+        raise GraphError("features lie too far from those of training: their distances are beyond float32")
+    return encoded
+
+
+def _unit_rows(num_parts: int, rows: Features) -> NDArray[np.float32]:
+    parts = np.split(dense(rows), num_parts, axis=1)
+    return np.hstack([part / np.maximum(np.linalg.norm(part, axis=1, keepdims=True), 1e-12) for part in parts])
+
+
+def _distances(
+    nearest: Any, encode: Callable[[Features], NDArray[np.float32]], rows: Features
+) -> tuple[NDArray[np.float32]]:
+    return (nearest.kneighbors(encode(rows))[0][:, -1],)
 
 
 @dataclass(kw_only=True, eq=False)

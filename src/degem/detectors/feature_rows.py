@@ -9,7 +9,8 @@ from degem.graph import Graph
 from degem.ops.features import Features
 from degem.ops.neighbours import divisors
 
-BLOCK = 1024  # rows or columns made dense at a time
+BLOCK = 1024  # rows made dense at a time
+MEANS_AT_ONCE = "the means of neighbours' features are made in one product"
 
 
 def feature_rows(graph: Graph, neighbour_means: bool) -> Features:

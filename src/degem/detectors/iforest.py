@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,12 +11,13 @@ import torch
 from numpy.typing import NDArray
 
 from degem.detectors.base import Detector, ScoreResult
-from degem.detectors.feature_rows import BLOCK, feature_rows
+from degem.detectors.feature_rows import BLOCK, MEANS_AT_ONCE, feature_rows
 from degem.detectors.split import TrainingSet
 from degem.errors import ModelFileError
 from degem.graph import Graph
 from degem.model_file import tensor_of
-from degem.ops.features import dense
+from degem.ops.features import Features, dense
+from degem.propagation import choose_propagator
 from degem.training import History, OnProgress
 
 Trees = dict[str, NDArray[Any]]
@@ -45,6 +47,11 @@ class IForest(Detector):
     paper: ClassVar[str] = "Liu et al. 2008"
     needs_labels: ClassVar[bool] = False
 
+    @property
+    def one_machine(self) -> str | None:
+        """Why it cannot use a cluster."""
+        return MEANS_AT_ONCE if self.neighbour_means else None
+
     def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
         from sklearn.ensemble import IsolationForest  # slow to load, and a detector that is only described does without
 
@@ -65,8 +72,8 @@ class IForest(Detector):
 
     def _score(self, graph: Graph) -> ScoreResult:
         rows = feature_rows(graph, self.neighbour_means)
-        blocks = [dense(rows[start : start + BLOCK]) for start in range(0, graph.num_nodes, BLOCK)]
-        depth = np.concatenate([mean_depth(block, self.trees_) for block in blocks])
+        blocks = choose_propagator(0).map_rows(partial(_depths, self.trees_), rows, block_rows=BLOCK)
+        depth = np.concatenate([depths for (depths,) in blocks])
         return ScoreResult(2 ** (-depth / max(self.normalizer_, 1e-12)))
 
     def _state(self) -> dict[str, torch.Tensor]:
@@ -88,6 +95,10 @@ class IForestOneHop(IForest):
     neighbour_means: bool = True
 
     name: ClassVar[str] = "iforest-1hop"
+
+
+def _depths(trees: Trees, rows: Features) -> tuple[NDArray[np.float64]]:
+    return (mean_depth(dense(rows), trees),)
 
 
 def _check_trees(trees: Trees, width: int) -> None:

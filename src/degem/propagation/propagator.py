@@ -117,11 +117,10 @@ class KeptHops:
 
     Arguments:
         strips: Columns that travelled together and their hops, of shape (hops, n, columns).
-        sample: The hops of the nodes that were asked for by themselves, of shape (hops, k, r).
     """
 
-    def __init__(self, strips: list[tuple[slice, NDArray[np.float32]]], sample: NDArray[np.float32]) -> None:
-        self._strips, self.sample = strips, sample
+    def __init__(self, strips: list[tuple[slice, NDArray[np.float32]]]) -> None:
+        self._strips = strips
 
     @property
     def num_nodes(self) -> int:
@@ -219,7 +218,6 @@ class Propagator:
         *,
         self_weight: float = 0.0,
         weight: float = 1.0,
-        sampled: NDArray[np.int64] | None = None,
     ) -> KeptHops:
         r"""Walk, and keep some hops, in ascending order.
 
@@ -229,16 +227,14 @@ class Propagator:
             hops: The hops to keep.
             self_weight: The weight :math:`\beta` of the node itself.
             weight: The weight :math:`w` of the mean of its neighbours.
-            sampled: Nodes whose hops are also wanted by themselves.
         """
-        num_nodes, nodes = int(adjacency.shape[0]), np.empty(0, dtype=np.int64) if sampled is None else sampled
+        num_nodes = int(adjacency.shape[0])
         if not self.out_of_core:
             whole = np.empty((len(hops), num_nodes, columns.width), dtype=np.float32)
             targets = dict(zip(hops, whole, strict=True))
             for _ in self._walk(adjacency, columns, hops[-1], self_weight, weight, targets):
                 pass
-            return KeptHops([(slice(None), whole)], np.take(whole, nodes, axis=1, mode="clip"))
-        sample = np.empty((len(hops), len(nodes), columns.width), dtype=np.float32)
+            return KeptHops([(slice(None), whole)])
         strips: list[tuple[slice, NDArray[np.float32]]] = []
         for block in self.hops(adjacency, columns, hops[-1], self_weight=self_weight, weight=weight):
             if block.hop in hops:
@@ -247,8 +243,7 @@ class Propagator:
                     strips.append((block.columns, _on_disk((len(hops), *block.values.shape))))
                 strips[-1][1][place] = block.values
                 release(strips[-1][1])
-                sample[place, :, block.columns] = block.values[nodes]
-        return KeptHops(strips, sample)
+        return KeptHops(strips)
 
     def hops(
         self,

@@ -99,6 +99,11 @@ class DeGEM(Detector):
     dropout: Dropout = 0.3
     memory_budget: Positive | None = None
 
+    @property
+    def one_machine(self) -> None:
+        """Nothing keeps it on one machine."""
+        return None
+
     def estimate(self, graph: Any) -> Cost:
         """What :meth:`fit` on ``graph`` will take."""
         return fit_cost(self, as_graph(graph), used_hops(self.num_hops))

@@ -112,8 +112,8 @@ def _looked_at(
 ) -> Parts:
     """Statistics of rows of features, and strips of their projection."""
     encoded = rows.encode(features)
-    projected = (np.asarray(encoded @ projection[:, strip], dtype=np.float32) for strip in strips)
-    return rows.statistics(encoded), *projected
+    projected = np.asarray(encoded @ projection, dtype=np.float32) if strips else projection
+    return rows.statistics(encoded), *(projected[:, strip] for strip in strips)
 
 
 def _on_batch(function: Callable[[HopBatch], Parts], device: str, *parts: NDArray[np.float32]) -> Parts:
