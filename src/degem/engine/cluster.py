@@ -6,6 +6,8 @@ import contextlib
 import copy
 import hashlib
 import os
+import re
+import socket
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
@@ -281,6 +283,13 @@ def connected(address: str) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
+    if found := re.fullmatch(r"(?:ray://)?([^:/]+):(\d+)", address):  # Ray itself would wait for minutes
+        try:
+            socket.create_connection((found[1], int(found[2])), timeout=PATIENCE / 6).close()
+        except OSError as error:
+            raise DegemError(
+                f"--address {address}: nothing answers there ({error}): start Ray, or correct it"
+            ) from None
     options: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": False}
     if address == "local":
         options |= {"include_dashboard": False, "object_store_memory": OBJECT_STORE}

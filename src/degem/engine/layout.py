@@ -52,7 +52,7 @@ def divided(num_nodes: int, width: int, nodes: Sequence[Node]) -> Layout:
 
     Example:
         >>> divided(111_000_000, 128, [Node(32, 128 * 2**30)] * 16)
-        Layout(columns=16, cpus=8, memory=14627430400)
+        Layout(columns=16, cpus=32, memory=14627430400)
     """
     if not nodes:
         raise DegemError("the cluster has no node with a core to work on: start one, or wait for it")

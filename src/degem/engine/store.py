@@ -39,8 +39,8 @@ class Store:
     Example:
         >>> store = Store(tempfile.mkdtemp())
         >>> store.write("a/b", np.eye(2))
-        >>> store.names("a/"), store.rows("a/b", slice(1, 2))
-        ({'a/b'}, array([[0., 1.]]))
+        >>> store.names("a/"), store.rows("a/b", slice(1, 2)).tolist()
+        ({'a/b'}, [[0.0, 1.0]])
     """
 
     uri: str
