@@ -19,6 +19,7 @@ FLOORS = [
     {"explain"},
     {"adapters", "groups", "compare"},
     {"bench"},
+    {"engine"},
     {"report", "serve", "client"},
     {"cli"},
     {"__main__"},

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from degem.cli.common import check_folder, exposed_nodes, print_json
+from degem.cli.engine import Address, Engine, EngineName, StoreUri, place_of, tell_plan
 from degem.cli.messages import tell
 from degem.cli.options import AsJson, Exposure, GraphArgument, Inputs, Mkdir, Seed, prepare_machine, takes_inputs
 from degem.errors import ParameterError, one_line
 
 if TYPE_CHECKING:
     from degem import Detector, Graph
+    from degem.cli.engine import Place
 
 
 @takes_inputs
@@ -46,6 +48,12 @@ def fit(
             "--dry-run", help="Tell how columns are encoded, what memory, disk and time a fit takes, and stop."
         ),
     ] = False,
+    engine: EngineName = Engine.local,
+    address: Address = None,
+    store: StoreUri = None,
+    nodes: Annotated[int, typer.Option(min=1, help="With --engine ray --dry-run: machines.")] = 16,
+    cpus: Annotated[int, typer.Option(min=1, help="Their cores, each.")] = 32,
+    memory: Annotated[str, typer.Option(metavar="SIZE", help="Their memory, each.")] = "128G",
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -64,12 +72,19 @@ def fit(
     if memory_budget is not None:
         detector.set_params(memory_budget=memory_budget)
     prepare_machine(inputs.threads, detector.device)
+    if dry_run and engine is Engine.ray:
+        tell_plan(detector, _read(graph, inputs, exposure), (nodes, cpus, memory), as_json)
+        return
+    place = place_of(engine, address, store)
     if dry_run:
         _tell_cost(detector, _read(graph, inputs, exposure), as_json)
         return
     out = _checked_target(out, force, mkdir)
     loaded = _read(graph, inputs, exposure)
-    seconds = fit_what_fits(detector, loaded, exposure=exposed_nodes(loaded, exposure))
+    how = {"exposure": exposed_nodes(loaded, exposure)}
+    seconds = (
+        fit_what_fits(detector, loaded, **how) if engine is Engine.local else fitted(detector, loaded, place, **how)
+    )
     detector.save(out)
     _tell_fit(detector, out, loaded, seconds, as_json)
 
@@ -110,13 +125,19 @@ def _read(graph: str, inputs: Inputs, exposure: str | None) -> Graph:
 
 def fit_what_fits(detector: Detector, graph: Graph, **how: Any) -> float:
     """Fit what the machine has room for, ``how`` as in ``Detector.fit``; how many seconds it took."""
-    from degem.cli.progress import progress_bar
     from degem.detectors.cost import Estimable
 
     if isinstance(detector, Estimable):
         detector.estimate(graph).refuse_what_cannot_fit()
+    return fitted(detector, graph, place_of(Engine.local, None, None), **how)
+
+
+def fitted(detector: Detector, graph: Graph, place: Place, **how: Any) -> float:
+    """Fit in some place, ``how`` as in ``Detector.fit``; how many seconds it took."""
+    from degem.cli.progress import progress_bar
+
     start = time.perf_counter()
-    with progress_bar() as on_progress:
+    with progress_bar() as on_progress, place(on_progress):
         detector.fit(graph, on_progress=on_progress, **how)
     return time.perf_counter() - start
 

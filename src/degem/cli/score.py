@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from degem.cli.common import STDOUT, check_folder, check_table_out, ids_in, print_json, write_table
+from degem.cli.engine import Address, Engine, EngineName, StoreUri, place_of
 from degem.cli.messages import LOGGER, tell
 from degem.cli.options import (
     Alpha,
@@ -62,6 +63,9 @@ def score(
     ] = Exchangeable.nodes,
     *,
     inputs: Inputs,
+    engine: EngineName = Engine.local,
+    address: Address = None,
+    store: StoreUri = None,
     as_json: AsJson = False,
 ) -> None:
     """Score every node of GRAPH: higher = more out-of-distribution.
@@ -83,6 +87,7 @@ def score(
         raise ParameterError("--online STATE bounds a false discovery rate: say which with --fdr")
     if online is not None and new_since is None and nodes is None and onto is None:
         raise ParameterError("--online STATE judges arrivals: say which with --new-since or --nodes")
+    place = place_of(engine, address, store)
     detector = inputs.detector(model)
     with progress_bar() as on_progress:
         on_progress(Progress("read", 0, 1))
@@ -93,14 +98,15 @@ def score(
             before, loaded = inputs.graph_joined(graph, onto, detector)
             only = loaded.node_ids[before.num_nodes :].tolist()
         on_progress(Progress("score", 0, 1))
-        table = detector.score_table(
-            loaded,
-            alpha=alpha,
-            fdr=None if online else fdr,
-            only=only,
-            by_degree=by_degree,
-            exchangeable=exchangeable.value,
-        )
+        with place(on_progress):
+            table = detector.score_table(
+                loaded,
+                alpha=alpha,
+                fdr=None if online else fdr,
+                only=only,
+                by_degree=by_degree,
+                exchangeable=exchangeable.value,
+            )
     if online is not None and fdr is not None:
         with OnlineFDR.shared(online, fdr) as stream:
             table["is_ood"] = stream.decide(table["p_value"].to_numpy())

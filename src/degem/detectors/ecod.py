@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -10,12 +11,14 @@ import torch
 from numpy.typing import NDArray
 
 from degem.detectors.base import ScoreResult
-from degem.detectors.feature_rows import BLOCK, FeatureDetector
+from degem.detectors.feature_rows import FeatureDetector
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
 from degem.model_file import tensor_of
-from degem.ops.features import dense
+from degem.ops.features import Features, dense
 from degem.training import History, OnProgress
+
+AT_ONCE = 1 << 13  # rows made dense at a time: many, as each block walks over all columns
 
 
 @dataclass(kw_only=True, eq=False)
@@ -45,13 +48,7 @@ class ECOD(FeatureDetector):
         return {}
 
     def _score(self, graph: Graph) -> ScoreResult:
-        rows = self._rows(graph)
-        sums = np.zeros((3, graph.num_nodes))
-        for start in range(0, rows.shape[1], BLOCK):
-            block = dense(rows[:, start : start + BLOCK])
-            for values, known in zip(block.T, self.sorted_columns_[start : start + BLOCK], strict=True):
-                sums += tails(values, known)
-        return ScoreResult(sums.max(axis=0))
+        return self._scored_by_block(graph, partial(_largest_tails, self.sorted_columns_), AT_ONCE)
 
     def _state(self) -> dict[str, torch.Tensor]:
         return {"sorted_columns": torch.from_numpy(self.sorted_columns_)}
@@ -67,6 +64,14 @@ class ECODOneHop(ECOD):
     neighbour_means: bool = True
 
     name: ClassVar[str] = "ecod-1hop"
+
+
+def _largest_tails(sorted_columns: NDArray[np.float32], rows: Features) -> NDArray[np.float64]:
+    sums = np.zeros((3, rows.shape[0]))
+    for values, known in zip(dense(rows).T, sorted_columns, strict=True):
+        sums += tails(values, known)
+    largest: NDArray[np.float64] = sums.max(axis=0)
+    return largest
 
 
 def tails(values: NDArray[np.float32], known: NDArray[np.float32]) -> NDArray[np.float64]:

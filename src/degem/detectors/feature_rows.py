@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,8 +15,10 @@ from degem.detectors.split import TrainingSet
 from degem.graph import Graph
 from degem.ops.features import Features
 from degem.ops.neighbours import divisors
+from degem.propagation import choose_propagator
 
-BLOCK = 1024  # rows or columns made dense at a time
+BLOCK = 1024  # rows made dense at a time
+MEANS_AT_ONCE = "the means of neighbours' features are made in one product"
 
 
 class FeatureDetector(Detector):
@@ -36,11 +39,20 @@ class FeatureDetector(Detector):
         """The length of a row."""
         return int(self.num_features_ * (1 + self.neighbour_means))
 
-    def _scored_by_block(self, graph: Graph, score: Callable[[Features], NDArray[Any]]) -> ScoreResult:
-        rows = self._rows(graph)
-        return ScoreResult(
-            np.concatenate([score(rows[start : start + BLOCK]) for start in range(0, graph.num_nodes, BLOCK)])
-        )
+    @property
+    def one_machine(self) -> str | None:
+        """Why it cannot use a cluster."""
+        return MEANS_AT_ONCE if self.neighbour_means else None
+
+    def _scored_by_block(
+        self, graph: Graph, score: Callable[[Features], NDArray[Any]], block_rows: int = BLOCK
+    ) -> ScoreResult:
+        blocks = choose_propagator(0).map_rows(partial(_alone, score), self._rows(graph), block_rows=block_rows)
+        return ScoreResult(np.concatenate([scores for (scores,) in blocks]))
+
+
+def _alone(score: Callable[[Features], NDArray[Any]], rows: Features) -> tuple[NDArray[Any]]:
+    return (score(rows),)
 
 
 def feature_rows(graph: Graph, neighbour_means: bool) -> Features:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -30,11 +31,9 @@ from degem.detectors.restoring import restored
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph, as_graph
 from degem.model_file import tensor_of
-from degem.ops.features import Features
 from degem.ops.homophily import excess_homophily, guessed_homophily, labelled_edges
 from degem.ops.langevin import LangevinSettings
 from degem.ops.logistic import fit_logistic
-from degem.ops.mapped import default_budget, release
 from degem.ops.projection import fit_projection, sample_rows
 from degem.parameters import Count, Depth, Dropout, NonNegative, NonNegativeInt, Positive, Width
 from degem.propagation.hop_features import class_hop_means, hop_rows
@@ -100,6 +99,11 @@ class DeGEM(Detector):
     dropout: Dropout = 0.3
     memory_budget: Positive | None = None
 
+    @property
+    def one_machine(self) -> None:
+        """Nothing keeps it on one machine."""
+        return None
+
     def estimate(self, graph: Any) -> Cost:
         """What :meth:`fit` on ``graph`` will take."""
         return fit_cost(self, as_graph(graph), used_hops(self.num_hops))
@@ -156,7 +160,6 @@ class DeGEM(Detector):
             model.length_std.copy_(pool.batch.log_lengths.std(dim=0, correction=0) + 1e-3)
             model.homophily.fill_(self._homophily(graph, pool))
         history = self._train_encoder(inputs, pool, on_progress)
-        inputs.close()
         self._fit_terms(pool)
         return history
 
@@ -197,15 +200,17 @@ class DeGEM(Detector):
         classifier.linear.bias.copy_(torch.from_numpy(bias - np.log(np.bincount(labels) / len(labels))))
 
     def _class_hop_means(self, training: TrainingSet) -> NDArray[np.float32]:
-        graph = training.graph
-
-        def some_rows(rows: slice) -> Features:
-            release(graph.features)  # what was read before
-            return self.model_.rows.encode(graph.features[rows])
-
-        budget = 2**20 * (self.memory_budget or default_budget())
-        hops = self.model_.hops[-1]
-        return class_hop_means(graph.adjacency, some_rows, graph.labels, training.nodes, hops, 0.0, budget)
+        graph, hops = training.graph, self.model_.hops[-1]
+        return class_hop_means(
+            graph.adjacency,
+            graph.features,
+            graph.labels,
+            training.nodes,
+            hops,
+            0.0,
+            encode=self.model_.rows.encode,
+            memory_budget=self.memory_budget,
+        )
 
     def _homophily(self, graph: Graph, pool: Pool) -> float:
         """The homophily of training labels; where few labelled nodes touch, that of classes guessed from features."""
@@ -242,7 +247,9 @@ class DeGEM(Detector):
         """The energies of every term, smoothed where a term is, and class probabilities if there are classes."""
         model = self.model_
         parts = [model.energies] if model.classifier is None else [model.energies, model.probabilities]
-        energies, *classes = self._passed(self._inputs(graph, on_progress), *parts)
+        model.eval()
+        made = self._inputs(graph, on_progress).map(partial(_passed, model, parts))
+        energies, *classes = (torch.from_numpy(part).to(self.device) for part in made)
         smoothed = torch.tensor(model.smoothed)
         if smoothed.any():
             energies[:, smoothed] = self._over_neighbours(energies[:, smoothed], graph, *SCORE_SMOOTHING)
@@ -253,15 +260,9 @@ class DeGEM(Detector):
         """The latent of each node; with ``nodes``, indices, of these only."""
         self.model_.eval()
         inputs = self._inputs(self._checked(graph))
-        batches = inputs.blocks() if nodes is None else [inputs.batch(np.asarray(nodes))]
-        return torch.cat([self.model_.encode(batch).latents.cpu() for batch in batches]).numpy()
-
-    def _passed(self, inputs: HopInputs, *parts: Callable[[Latent], Tensor]) -> list[Tensor]:
-        """What some parts of the model make of every node's latents, before smoothing."""
-        self.model_.eval()
-        latents = (self.model_.encode(batch) for batch in inputs.blocks())
-        made = [[part(latent) for part in parts] for latent in latents]
-        return [torch.cat(blocks) for blocks in zip(*made, strict=True)]
+        if nodes is not None:
+            return self.model_.encode(inputs.batch(np.asarray(nodes))).latents.cpu().numpy()
+        return inputs.map(partial(_passed, self.model_, (_latents,)))[0]
 
     def _over_neighbours(self, values: Tensor, graph: Graph, weight: float, num_steps: int) -> Tensor:
         weight *= self.model_.homophily.item()
@@ -326,6 +327,19 @@ class DeGEM(Detector):
                 dropout=self.dropout,
                 head=HeadSettings(self.energy_penalty, self.langevin),
             ).to(self.device)
+
+
+@torch.no_grad()
+def _passed(
+    model: DeGEMModel, parts: Sequence[Callable[[Latent], Tensor]], batch: HopBatch
+) -> tuple[NDArray[np.float32], ...]:
+    """What some parts of the model make of nodes, before smoothing."""
+    latent = model.encode(batch)
+    return tuple(part(latent).cpu().numpy() for part in parts)
+
+
+def _latents(latent: Latent) -> Tensor:
+    return latent.latents
 
 
 def used_hops(num_hops: int) -> tuple[int, ...]:

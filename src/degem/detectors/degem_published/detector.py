@@ -108,7 +108,7 @@ class DeGEMPublished(Detector):
         trainer.summarise()
         means = class_hop_means(
             graph.adjacency,
-            lambda rows: views.features[rows],
+            views.features,
             graph.labels,
             training.nodes,
             self.num_hops,
