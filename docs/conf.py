@@ -30,12 +30,14 @@ extensions = [
     "sphinx_copybutton",
 ]
 smartquotes = False  # -- is an option
-exclude_patterns = ["figures", "images"]
+exclude_patterns = ["figures", "images", "static"]
 
 html_theme = "furo"
 html_title = "degem"
 html_show_sphinx = False
 html_math_renderer = "mathml"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
