@@ -34,7 +34,7 @@ exclude_patterns = ["figures", "images", "static"]
 
 html_theme = "furo"
 html_title = "degem"
-html_show_sphinx = False
+html_show_sphinx = html_show_copyright = False
 html_math_renderer = "mathml"
 html_static_path = ["static"]
 html_css_files = ["site.css"]
