@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
+from tests.browser import browser as browser
+from tests.browser import opened as opened
+from tests.postgresql import postgresql as postgresql
 
 from degem import Graph
 

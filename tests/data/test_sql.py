@@ -1,16 +1,9 @@
 """A graph in a database, by two queries: real files of DuckDB and SQLite, a real PostgreSQL."""
 
 import datetime
-import os
-import shutil
-import socket
 import sqlite3
-import subprocess
-import tempfile
-import time
 from contextlib import closing
 from decimal import Decimal
-from pathlib import Path
 
 import duckdb
 import numpy as np
@@ -107,6 +100,12 @@ def test_files_that_are_no_database(kind, tmp_path):
         read_graph(f"{kind}:{tmp_path / 'x.db'}")
 
 
+def test_a_query_without_a_table(tmp_path):
+    sqlite3.connect(tmp_path / "x.db").close()
+    with pytest.raises(GraphError, match="gives no table"):
+        read_graph(f"sqlite:{tmp_path / 'x.db'}", nodes_sql="ATTACH ':memory:' AS other", edges_sql="SELECT 1, 2")
+
+
 def test_queries_are_for_databases(tmp_path):
     with pytest.raises(GraphError, match="is no database"):
         read_graph(tmp_path, nodes_sql="SELECT 1")
@@ -115,51 +114,6 @@ def test_queries_are_for_databases(tmp_path):
 # -- PostgreSQL ---------------------------------------------------------------------------------------------------
 
 
-def binaries():
-    """The folder of PostgreSQL's programs, the newest."""
-    if found := shutil.which("initdb"):
-        return Path(found).resolve().parent
-    return max(Path("/usr/lib/postgresql").glob("*/bin/initdb"), default=Path("/none/initdb")).parent
-
-
-def port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
-
-
-@pytest.fixture
-def postgresql(tmp_path):
-    """The address of a server on loopback, which ends with the test; root starts it as somebody else."""
-    home = Path(tempfile.mkdtemp())  # where others than root can go
-    who = {"user": "postgres", "group": "postgres"} if os.geteuid() == 0 else {}
-    folder, programs, at = home / "cluster", binaries(), port()
-    if who:
-        shutil.chown(home, **who)
-    initdb = [programs / "initdb", "-D", folder, "-A", "trust", "-U", "degem", "-N"]
-    subprocess.run(initdb, check=True, capture_output=True, cwd="/", **who)
-    command = [programs / "postgres", "-D", folder, "-h", "127.0.0.1", "-p", str(at), "-k", ""]
-    with (tmp_path / "log").open("wb") as log:
-        server = subprocess.Popen(command, stdout=log, stderr=log, cwd="/", **who)
-    address = f"postgresql://degem:secret@127.0.0.1:{at}/postgres"
-    try:
-        until = time.monotonic() + 60
-        while True:
-            try:
-                psycopg.connect(address).close()
-                break
-            except psycopg.OperationalError:
-                assert server.poll() is None, (tmp_path / "log").read_text()
-                assert time.monotonic() < until, (tmp_path / "log").read_text()
-                time.sleep(0.05)
-        yield address
-    finally:
-        server.terminate()
-        server.wait(60)
-        shutil.rmtree(home)
-
-
-@pytest.mark.skipif(not (binaries() / "initdb").is_file(), reason="no PostgreSQL here: see scripts/install-postgresql")
 def test_postgresql(postgresql):
     with psycopg.connect(postgresql) as connection:
         fill(connection.execute, number="numeric", mark="%s")

@@ -50,7 +50,7 @@ def shown_cells(driver: Any, column: int) -> list[str]:
 def test_every_figure_is_drawn_and_described(opened: Any, page: Path) -> None:
     driver = opened(page)
     figures = driver.find_elements("css selector", "main .figure")
-    assert len(figures) == 9
+    assert len(figures) == 10
     for figure in figures:
         assert figure.get_attribute("role") == "img"
         assert len(figure.get_attribute("aria-label")) > 20

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from starlette.testclient import TestClient
 
 from degem import DeGEM, Graph
 from degem.data.demo import digits_graph
+from degem.serve.access import Access
+from degem.serve.app import create_app
+from degem.serve.limits import Limits
 from degem.serve.service import Service, Settings
 from degem.serve.store import EventStore
 
@@ -47,3 +52,17 @@ def serving(served: DeGEM, served_graph: Graph, tmp_path: Path) -> Iterator[Call
     yield make
     for service in made:
         service.stop()
+
+
+@pytest.fixture
+def connect(served: DeGEM, served_graph: Graph, tmp_path: Path) -> Iterator[Callable[..., TestClient]]:
+    """Makes clients of servers."""
+    with contextlib.ExitStack() as stack:
+
+        def make(*lines: str, graph: Graph = served_graph, limits: Limits | None = None, **options: Any) -> TestClient:
+            store = EventStore(f"sqlite:///{tmp_path / 'events.db'}")
+            service = Service(served, graph, store, tmp_path, Settings(tolerance=0.0))
+            app = create_app(service, Access(lines), limits, **options)
+            return stack.enter_context(TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False))
+
+        yield make

@@ -24,9 +24,11 @@ class RandomEvents:
     Arguments:
         graph: The graph.
         seed: Seed of the draw.
+        weighted: Whether new edges have weights.
     """
 
-    def __init__(self, graph: Graph, seed: int) -> None:
+    def __init__(self, graph: Graph, seed: int, *, weighted: bool = False) -> None:
+        self.weighted = weighted
         self.rng, self.features = np.random.default_rng(seed), np.asarray(graph.features)
         self.nodes = [str(name) for name in graph.node_ids]
         self.gone: list[str] = []
@@ -69,7 +71,8 @@ class RandomEvents:
 
     def _joined(self, source: str, target: str) -> dict[str, Any]:
         self.edges.add(frozenset((source, target)))
-        return {"op": "add_edge", "source": source, "target": target}
+        edge: dict[str, Any] = {"op": "add_edge", "source": source, "target": target}
+        return edge | {"weight": float(self.rng.integers(1, 40)) / 8} if self.weighted else edge
 
     def _node(self) -> str:
         return self.nodes[self.rng.integers(len(self.nodes))]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from tests.serve.streams import RandomEvents, submit
 
 from degem import DeGEM, Graph
@@ -17,8 +18,9 @@ from degem.calibration import judge
 from degem.detectors.trivial import Degree
 from degem.errors import DegemError
 from degem.serve.events import Batch
-from degem.serve.service import EventError, Service
-from degem.serve.store import SequenceError
+from degem.serve.intake import EventError
+from degem.serve.service import Service, UnavailableError
+from degem.serve.store import SequenceError, StoreError
 
 Serving = Callable[..., Service]
 PATIENCE = 30.0
@@ -58,11 +60,26 @@ def refresh_wholly(service: Service) -> None:
     assert service.snapshot is not before
 
 
-@pytest.mark.parametrize("seed", range(2))
+def weighted(graph: Graph) -> Graph:
+    """The graph with weights of edges, and a path through all of its nodes.
+
+    In a pair of nodes that touch no other, hop 2 less the walks that return is nothing but rounding, and the affinity
+    term makes a direction of it: no two ways to add then agree.
+    """
+    size = graph.num_nodes
+    path = sp.coo_array((np.ones(size - 1), (np.arange(size - 1), np.arange(1, size))), shape=(size, size))
+    upper = sp.csr_array(sp.triu(graph.adjacency) + path)
+    upper.data = np.random.default_rng(0).integers(1, 40, upper.nnz).astype(np.float32) / 8
+    return graph.replace(adjacency=sp.csr_array(upper + upper.T))
+
+
+@pytest.mark.parametrize(("seed", "has_weights"), [(0, False), (1, False), (2, True)])
 def test_after_any_events_scores_are_those_of_the_whole_graph_scored_anew(
-    serving: Serving, served_graph: Graph, seed: int
+    served: DeGEM, serving: Serving, served_graph: Graph, seed: int, has_weights: bool
 ) -> None:
-    service, events = serving(), RandomEvents(served_graph, seed)
+    graph = weighted(served_graph) if has_weights else served_graph
+    detector = DeGEM(num_epochs=2, latent_dim=16, num_hops=5).fit(graph) if has_weights else served
+    service, events = serving(detector, graph), RandomEvents(graph, seed, weighted=has_weights)
     for sequence in range(8):
         last = submit(service, sequence, *events.batch(12))["last_event"]
         if sequence % 3 == 2:
@@ -72,6 +89,7 @@ def test_after_any_events_scores_are_those_of_the_whole_graph_scored_anew(
     assert_as_scored_anew(service)
     assert sorted(events.nodes) == sorted(str(name) for name in service._live.graph().node_ids)
     assert service._live.graph().num_edges == len(events.edges)
+    assert service._live.graph().is_weighted == has_weights
     assert service.ignored == 0
 
 
@@ -155,6 +173,7 @@ def test_a_batch_that_is_sent_again_counts_once(serving: Serving) -> None:
         ({"op": "update_node", "id": "x", "features": [0.0] * 64}, "there is no node 'x'"),
         ({"op": "remove_node", "id": "x"}, "there is no node 'x'"),
         ({"op": "add_edge", "source": "digit 3", "target": "x"}, "there is no node 'x'"),
+        ({"op": "add_edge", "source": "digit 3", "target": "digit 4", "weight": 2}, "without weights"),
     ],
 )
 def test_events_that_do_not_fit_are_refused_and_not_stored(
@@ -202,16 +221,46 @@ def test_arrivals_are_decided_once_in_their_order(serving: Serving, served_graph
     assert told(service, "new 1")["flagged_online"] == last["flagged"]
 
 
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
 def test_events_of_another_server_on_the_same_database_arrive(
-    serving: Serving, served_graph: Graph, tmp_path: Path
+    serving: Serving, served_graph: Graph, request: pytest.FixtureRequest, database: str
 ) -> None:
-    first, second = serving(), serving()
+    url = request.getfixturevalue("postgresql") if database == "postgresql" else None
+    first, second = serving(url=url), serving(url=url)
     last = submit(first, 0, *RandomEvents(served_graph, 3).batch(10))["last_event"]
     assert first.wait_for(last, PATIENCE)
     assert second.wait_for(last, PATIENCE)
     np.testing.assert_allclose(first.snapshot.scored.scores, second.snapshot.scored.scores, rtol=1e-5, atol=1e-5)
     events = [decision["event"] for decision in first.store.decisions(100)]
     assert len(events) == len(set(events)) > 0
+
+
+@pytest.mark.parametrize("call", ["after", "decide"])  # before a refresh, and in the midst of one
+def test_a_database_that_is_away_for_a_while_costs_nothing(
+    serving: Serving, served_graph: Graph, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    service, events = serving(), RandomEvents(served_graph, 13)
+
+    def away(*_: Any) -> None:
+        raise StoreError("the database cannot be used: it is away")
+
+    def wait_until(ready: bool) -> None:
+        until = time.monotonic() + PATIENCE
+        while service.is_ready != ready and time.monotonic() < until:
+            time.sleep(0.01)
+        assert service.is_ready == ready
+
+    with monkeypatch.context() as patch:
+        patch.setattr(service.store, call, away)
+        last = submit(service, 0, *events.batch(10))["last_event"]
+        wait_until(False)
+        with pytest.raises(UnavailableError, match="it is away"):
+            submit(service, 1, {"op": "remove_node", "id": "digit 3"})
+        assert told(service, "digit 3")["event"] == 0
+    wait_until(True)
+    assert service.wait_for(last, PATIENCE)
+    assert_as_scored_anew(service)
+    assert len(service.store.decisions(100)) == sum(name not in served_graph.node_ids for name in events.nodes)
 
 
 def test_a_writer_that_fails_refuses_events_and_still_answers(

@@ -19,8 +19,7 @@ def datasets(
 
     Example: degem datasets --data-dir data
     """
-    from degem.data.datasets import DATASETS, missing_files
-    from degem.data.locations import data_root
+    from degem.data.datasets import DATASETS, data_root, missing_files
 
     rows: list[dict[str, Any]] = []
     for name, dataset in DATASETS.items():

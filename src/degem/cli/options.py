@@ -66,6 +66,16 @@ Reference = Annotated[
     str | None,
     typer.Option(metavar="GRAPH", help="The graph the model was fitted on: names the nearest training nodes."),
 ]
+TableOut = Annotated[Path, typer.Option(metavar="TABLE", help="A .parquet or .csv file; - for CSV on standard output.")]
+NewSince = Annotated[
+    str | None,
+    typer.Option(
+        metavar="GRAPH|MODEL", help="Judge only nodes that are not in this graph, or were not there at MODEL's fit."
+    ),
+]
+Nodes = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Judge only the nodes with the ids in this file, one a line.")
+]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
 DataDir = Annotated[Path | None, typer.Option(help="Raw datasets.", show_default="$DEGEM_DATA")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]

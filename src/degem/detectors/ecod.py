@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from degem.detectors.base import Detector, ScoreResult
-from degem.detectors.feature_rows import BLOCK, feature_rows
+from degem.detectors.base import ScoreResult
+from degem.detectors.feature_rows import BLOCK, FeatureDetector
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
 from degem.model_file import tensor_of
@@ -19,7 +19,7 @@ from degem.training import History, OnProgress
 
 
 @dataclass(kw_only=True, eq=False)
-class ECOD(Detector):
+class ECOD(FeatureDetector):
     r"""How far out in the tails of the training nodes' columns a node is (Li et al. 2022).
 
     With the share :math:`F_j` of training nodes at most as large and :math:`G_j` at least as large in column j (the
@@ -39,15 +39,13 @@ class ECOD(Detector):
 
     name: ClassVar[str] = "ecod"
     paper: ClassVar[str] = "Li et al. 2022"
-    needs_labels: ClassVar[bool] = False
 
     def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
-        rows = feature_rows(training.graph, self.neighbour_means)[training.nodes]
-        self.sorted_columns_: NDArray[np.float32] = np.sort(dense(rows), axis=0).T.copy()
+        self.sorted_columns_: NDArray[np.float32] = np.sort(dense(self._training_rows(training)), axis=0).T.copy()
         return {}
 
     def _score(self, graph: Graph) -> ScoreResult:
-        rows = feature_rows(graph, self.neighbour_means)
+        rows = self._rows(graph)
         sums = np.zeros((3, graph.num_nodes))
         for start in range(0, rows.shape[1], BLOCK):
             block = dense(rows[:, start : start + BLOCK])
@@ -59,8 +57,7 @@ class ECOD(Detector):
         return {"sorted_columns": torch.from_numpy(self.sorted_columns_)}
 
     def _restore(self, state: dict[str, torch.Tensor]) -> None:
-        width = self.num_features_ * (1 + self.neighbour_means)
-        self.sorted_columns_ = tensor_of(state, "sorted_columns", torch.float32, width, None).numpy()
+        self.sorted_columns_ = tensor_of(state, "sorted_columns", torch.float32, self._width, None).numpy()
 
 
 @dataclass(kw_only=True, eq=False)

@@ -1,15 +1,46 @@
-"""Feature rows for detectors that know no graph: a node's own features, and the mean of its neighbours' beside them."""
+"""Detectors that know no graph: a node's own features, and the mean of its neighbours' beside them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, ClassVar
+
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
+from degem.detectors.base import Detector, ScoreResult
+from degem.detectors.split import TrainingSet
 from degem.graph import Graph
 from degem.ops.features import Features
 from degem.ops.neighbours import divisors
 
 BLOCK = 1024  # rows or columns made dense at a time
+
+
+class FeatureDetector(Detector):
+    """The base of detectors of rows of features."""
+
+    neighbour_means: bool
+
+    needs_labels: ClassVar[bool] = False
+
+    def _rows(self, graph: Graph) -> Features:
+        return feature_rows(graph, self.neighbour_means)
+
+    def _training_rows(self, training: TrainingSet) -> Features:
+        return self._rows(training.graph)[training.nodes]
+
+    @property
+    def _width(self) -> int:
+        """The length of a row."""
+        return int(self.num_features_ * (1 + self.neighbour_means))
+
+    def _scored_by_block(self, graph: Graph, score: Callable[[Features], NDArray[Any]]) -> ScoreResult:
+        rows = self._rows(graph)
+        return ScoreResult(
+            np.concatenate([score(rows[start : start + BLOCK]) for start in range(0, graph.num_nodes, BLOCK)])
+        )
 
 
 def feature_rows(graph: Graph, neighbour_means: bool) -> Features:

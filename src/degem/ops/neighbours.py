@@ -92,6 +92,23 @@ def root_degrees(adjacency: sp.csr_array) -> NDArray[np.float32]:
     return np.sqrt(divisors(adjacency))[:, None]
 
 
+def returning(adjacency: sp.csr_array, inverse: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The share of walks of two steps that end where they began, of each node.
+
+    Arguments:
+        adjacency: The adjacency.
+        inverse: 1 / strength of each node.
+
+    Example:
+        >>> star = sp.csr_array(np.array([[0, 1, 1], [1, 0, 0], [1, 0, 0]], dtype=np.float32))
+        >>> returning(star, 1 / divisors(star))
+        array([1. , 0.5, 0.5], dtype=float32)
+    """
+    if is_weighted(adjacency):
+        return np.asarray(adjacency.power(2) @ inverse, dtype=np.float32) * inverse
+    return average(adjacency, inverse[:, None], self_weight=0.0)[:, 0]
+
+
 @numba.njit(parallel=True, cache=True, fastmath=True, nogil=True)
 def _average(indptr: Any, indices: Any, rows: Any, self_weight: Any, weight: Any, x: Any, out: Any) -> None:
     self_weight, weight = np.float32(self_weight), np.float32(weight)

@@ -9,34 +9,43 @@ from importlib.metadata import version
 from importlib.resources import files
 from typing import Annotated, Any, TypeVar
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from degem.errors import DegemError
 from degem.extras import needs_extra
 from degem.serve.access import Access, is_loopback
 from degem.serve.events import Batch, NodeId
+from degem.serve.intake import EventError
 from degem.serve.limits import Gate, Limits, RefusedError
 from degem.serve.metrics import Metrics
-from degem.serve.service import EventError, Service, Snapshot, UnavailableError
+from degem.serve.service import Service, UnavailableError
 from degem.serve.stateless import Inference, infer
-from degem.serve.store import SequenceError
+from degem.serve.store import SequenceError, StoreError
 
 with needs_extra("serve", "the service"):
     from anyio import to_thread
     from fastapi import Depends, FastAPI, Query, Request, Response
     from fastapi.exceptions import RequestValidationError
+    from fastapi.openapi.utils import get_openapi
     from fastapi.responses import HTMLResponse, JSONResponse
     from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
     from starlette.exceptions import HTTPException
 
+REFERENCE = "#/components/schemas/{model}"
 Parsed = TypeVar("Parsed", bound=BaseModel)
 BEARER = HTTPBearer(auto_error=False, description="Scopes: read, write, admin. Without tokens none is needed.")
 MOST_ANSWERS = 1000
 MOST_DRAWN = 150  # nodes of a neighbourhood
-STATUS: dict[type[DegemError], int] = {EventError: 409, SequenceError: 409, UnavailableError: 503}
+STATUS: dict[type[DegemError], int] = {EventError: 409, SequenceError: 409, StoreError: 503, UnavailableError: 503}
+NODE = {
+    **{"id": "paper-9001", "status": "provisional", "event": 4711, "degree": 1, "flagged_online": None},
+    **{"score": 9.4, "p_value": 0.02, "flagged": True, "class": "databases", "class_probability": 0.71},
+    "terms": {"own": 3.1, "affinity": 2.9, "contrast": 0.4, "latent": 1.2, "degrees": 0.3, "classes": 1.5},
+}
+TAKEN = {"first_event": 4711, "last_event": 4712, "duplicate": False, "nodes": [NODE]}
 CONTENT_POLICY = (
-    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'"
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 REFUSED: dict[int | str, dict[str, Any]] = {
     status: {"description": text, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}}
@@ -95,6 +104,8 @@ def create_app(service: Service, access: Access, limits: Limits | None = None, *
     def page() -> HTMLResponse:
         return HTMLResponse(_page(), headers={"Content-Security-Policy": CONTENT_POLICY})
 
+    document = _described(app)
+    app.openapi = lambda: document  # type: ignore[method-assign]
     return Gate(app, limits=limits, metrics=metrics)
 
 
@@ -163,18 +174,29 @@ async def _parsed(request: Request, kind: type[Parsed]) -> tuple[Parsed, bytes]:
 
 def _takes(kind: type[BaseModel]) -> dict[str, Any]:
     """What OpenAPI says of a body that :func:`_parsed` reads."""
-    schema = kind.model_json_schema(ref_template=f"#/components/schemas/{kind.__name__}/$defs/{{model}}")
+    schema = {"$ref": REFERENCE.format(model=kind.__name__)}
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
+
+
+def _gives(example: dict[str, Any]) -> dict[int | str, dict[str, Any]]:
+    """What OpenAPI says of an answer."""
+    return {200: {"content": {"application/json": {"example": example}}}}
+
+
+def _described(app: FastAPI) -> dict[str, Any]:
+    """The OpenAPI document, with the models that :func:`_parsed` reads."""
+    document = get_openapi(title=app.title, version=app.version, routes=app.routes)
+    schemas = document["components"].setdefault("schemas", {})
+    for kind in (Batch, Ids, Inference, Error):
+        schema = kind.model_json_schema(ref_template=REFERENCE)
+        schemas.update(schema.pop("$defs", {}) | {kind.__name__: schema})
+    return document
 
 
 def _add_protocol(app: FastAPI, service: Service, limits: Limits, may_read: Any) -> None:
     """The paths of Open Inference Protocol v2."""
     name = service.detector.name
     tags: list[Any] = ["inference protocol"]
-
-    def known(model: str) -> None:
-        if model != name:
-            raise RefusedError(404, f"the model here is {name}")
 
     @app.get("/v2", tags=tags)
     def server() -> dict[str, Any]:
@@ -193,16 +215,14 @@ def _add_protocol(app: FastAPI, service: Service, limits: Limits, may_read: Any)
             raise RefusedError(503, service.failure or "the service is starting")
         return {"ready": True}
 
-    @app.get("/v2/models/{model}/ready", dependencies=may_read, tags=tags)
-    def model_ready(model: str) -> dict[str, Any]:
+    @app.get(f"/v2/models/{name}/ready", dependencies=may_read, tags=tags)
+    def model_ready() -> dict[str, Any]:
         """Whether the model has scores."""
-        known(model)
-        return {"name": model} | ready()
+        return {"name": name} | ready()
 
-    @app.get("/v2/models/{model}", dependencies=may_read, tags=tags)
-    def metadata(model: str) -> dict[str, Any]:
+    @app.get(f"/v2/models/{name}", dependencies=may_read, tags=tags)
+    def metadata() -> dict[str, Any]:
         """What the model takes and gives, and how its scores are kept up to date."""
-        known(model)
         detector, now = service.detector, service.snapshot
         tensors = {
             "inputs": [("features", "FP32", [-1, detector.num_features_]), ("edges", "INT64", [-1, 2])],
@@ -221,17 +241,16 @@ def _add_protocol(app: FastAPI, service: Service, limits: Limits, may_read: Any)
             "calibration_nodes": len(now.scored.calibration),
         }
         return {
-            "name": model,
+            "name": name,
             "versions": [service.version],
             "platform": "degem",
             **described,
             "parameters": parameters,
         }
 
-    @app.post("/v2/models/{model}/infer", dependencies=may_read, tags=tags, openapi_extra=_takes(Inference))
-    async def inference(model: str, request: Request) -> dict[str, Any]:
+    @app.post(f"/v2/models/{name}/infer", dependencies=may_read, tags=tags, openapi_extra=_takes(Inference))
+    async def inference(request: Request) -> dict[str, Any]:
         """Score a subgraph that comes with the request."""
-        known(model)
         asked, _ = await _parsed(request, Inference)
         return await _in_thread(infer, service, asked, limits)  # type: ignore[no-any-return]
 
@@ -240,7 +259,7 @@ def _add_graph(app: FastAPI, service: Service, limits: Limits, may: dict[str, An
     """The paths about the graph that the server holds."""
     tags: list[Any] = ["graph"]
 
-    @app.post("/v2/events", dependencies=may["write"], tags=tags, openapi_extra=_takes(Batch))
+    @app.post("/v2/events", dependencies=may["write"], tags=tags, responses=_gives(TAKEN), openapi_extra=_takes(Batch))
     async def events(request: Request) -> dict[str, Any]:
         """Take a batch of events; once this answers, they are on the disk. New nodes get a provisional score."""
         batch, body = await _parsed(request, Batch)
@@ -256,7 +275,7 @@ def _add_graph(app: FastAPI, service: Service, limits: Limits, may: dict[str, An
         """The sequence number that a client goes on with."""
         return {"client": client, "next_sequence": service.store.next_sequence(client)}
 
-    @app.get("/v2/nodes/{node:path}", dependencies=may["read"], tags=tags)
+    @app.get("/v2/nodes/{node:path}", dependencies=may["read"], tags=tags, responses=_gives(NODE))
     def node_by_id(node: str, alpha: Annotated[float | None, Query(gt=0, lt=1)] = None) -> dict[str, Any]:
         """What is known of a node: its score and p-value, whether they are exact, and as of which event."""
         found = service.answers([node], alpha)[0]
@@ -264,7 +283,13 @@ def _add_graph(app: FastAPI, service: Service, limits: Limits, may: dict[str, An
             raise RefusedError(404, f"there is no such node as of event {service.snapshot.event}")
         return found
 
-    @app.post("/v2/score", dependencies=may["read"], tags=tags, openapi_extra=_takes(Ids))
+    @app.post(
+        "/v2/score",
+        dependencies=may["read"],
+        tags=tags,
+        responses=_gives({"event": 4712, "nodes": [NODE, None]}),
+        openapi_extra=_takes(Ids),
+    )
     async def score(request: Request) -> dict[str, Any]:
         """What is known of some nodes; null for one that is not there."""
         asked, _ = await _parsed(request, Ids)
@@ -280,14 +305,7 @@ def _add_graph(app: FastAPI, service: Service, limits: Limits, may: dict[str, An
         row = now.row(node)
         if row is None:
             raise RefusedError(404, f"there is no such node as of event {now.event}")
-        rows, cut = _around(now, row, depth)
-        inside = {each: place for place, each in enumerate(rows)}
-        edges = [
-            [inside[each], inside[other]]
-            for each in rows
-            for other in now.neighbours(each).tolist()
-            if other in inside and each < other
-        ]
+        rows, edges, cut = now.around(row, depth, MOST_DRAWN)
         nodes = [found for found in service.answers([now.ids[each] for each in rows]) if found is not None]
         return {"event": now.event, "nodes": nodes, "edges": edges if len(nodes) == len(rows) else [], "cut": cut}
 
@@ -323,18 +341,9 @@ def _add_graph(app: FastAPI, service: Service, limits: Limits, may: dict[str, An
         return {"asked": True}
 
 
-def _around(now: Snapshot, row: int, depth: int) -> tuple[list[int], bool]:
-    """The rows within some steps of one, the nearest first, and whether there were too many."""
-    found, rim = {row: None}, [row]
-    for _ in range(depth):
-        near = np.unique(np.concatenate([now.neighbours(each) for each in rim])).tolist() if rim else []
-        rim = [each for each in near if each not in found]
-        found.update(dict.fromkeys(rim))
-    rows = list(found)
-    return rows[:MOST_DRAWN], len(rows) > MOST_DRAWN
-
-
 def _page() -> str:
+    """The page, in the style of the report."""
     folder = files("degem.serve").joinpath("page")
-    parts = {name: folder.joinpath(f"page.{name}").read_text(encoding="utf-8") for name in ("html", "css", "js")}
-    return parts["html"].replace("/* style */", parts["css"]).replace("/* script */", parts["js"])
+    html, own, script = (folder.joinpath(f"page.{kind}").read_text(encoding="utf-8") for kind in ("html", "css", "js"))
+    style = files("degem.report").joinpath("assets", "page.css").read_text(encoding="utf-8")
+    return html.replace("/* style */", style + own).replace("/* script */", script)

@@ -51,9 +51,10 @@ class _Edge(_Event):
 
 
 class AddEdge(_Edge):
-    """An undirected edge; one that is there already stays as it is."""
+    """An undirected edge, or another weight for one that is there."""
 
     op: Literal["add_edge"]
+    weight: Annotated[float, Field(ge=1e-6, le=1e6)] = 1.0
 
 
 class RemoveEdge(_Edge):

@@ -91,7 +91,7 @@ class LiveGraph:
             else:
                 ends = self.row_of.get(event.source), self.row_of.get(event.target)
                 if ends[0] is not None and ends[1] is not None:
-                    edges.set(ends[0], ends[1], isinstance(event, AddEdge))
+                    edges.set(ends[0], ends[1], event.weight if isinstance(event, AddEdge) else 0.0)
                 ignored += None in ends
         added = len(self.ids) - before
         self.alive = np.concatenate([self.alive, np.ones(added, dtype=np.bool_)])
@@ -142,34 +142,34 @@ class _EdgeChanges:
 
     def __init__(self, adjacency: sp.csr_array) -> None:
         self._before = adjacency
-        self._wanted: defaultdict[int, dict[int, bool]] = defaultdict(dict)
+        self._wanted: defaultdict[int, dict[int, float]] = defaultdict(dict)
 
-    def set(self, source: int, target: int, there: bool) -> None:
-        """Say whether an edge is to be there."""
-        self._wanted[source][target] = self._wanted[target][source] = there
+    def set(self, source: int, target: int, weight: float) -> None:
+        """Say what an edge is to weigh; 0 is no edge."""
+        self._wanted[source][target] = self._wanted[target][source] = weight
 
     def isolate(self, row: int) -> None:
         """Take away every edge of a node."""
         ends = self._before.indptr[row : row + 2] if row < self._before.shape[0] else (0, 0)
         for other in {*self._before.indices[ends[0] : ends[1]].tolist(), *self._wanted[row]}:
-            self.set(row, other, False)
+            self.set(row, other, 0.0)
 
     def applied(self, num_nodes: int) -> tuple[sp.csr_array, Rows]:
         """The adjacency after, of so many nodes, and the rows in which it differs."""
         before = self._before
         grown = np.append(before.indptr, np.full(num_nodes - before.shape[0], before.nnz, dtype=before.indptr.dtype))
         after = sp.csr_array((before.data, before.indices, grown), shape=(num_nodes, num_nodes))
-        pairs = [(row, other, there) for row, others in self._wanted.items() for other, there in others.items()]
-        if pairs:
-            rows, others, there = np.array(pairs, dtype=np.int64).T
-            change = there - sp.coo_array(after[rows, others]).toarray().ravel()
-            differs = change != 0
-            rows, others, change = rows[differs], others[differs], change[differs].astype(np.float32)
-            after = sp.csr_array(after + sp.csr_array((change, (rows, others)), shape=after.shape))
-            after.eliminate_zeros()
-            touched = np.unique(rows)
-        else:
-            touched = np.empty(0, dtype=np.int64)
+        pairs = [(row, other) for row, others in self._wanted.items() for other in others]
+        rows, others = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        weights = [weight for others in self._wanted.values() for weight in others.values()]
+        wanted = np.array(weights, dtype=np.float32)
+        there = sp.coo_array(after[rows, others]).toarray().ravel() if pairs else wanted
+        differs = wanted != there
+        for change in (-there, wanted):  # one after the other: a sum of both would round
+            chosen = differs & (change != 0)
+            if chosen.any():
+                after = after + sp.csr_array((change[chosen], (rows[chosen], others[chosen])), shape=after.shape)
+                after.eliminate_zeros()
         for part in (after.data, after.indices, after.indptr):
             part.flags.writeable = False  # readers hold it
-        return after, touched
+        return after, np.unique(rows[differs])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from degem.detectors.degem.encoding import NUM_STATISTICS
 from degem.detectors.degem.row_scorer import RowScorer, Smoothing
 from degem.ops.features import Features
+from degem.ops.neighbours import returning, strengths
 from degem.propagation.changing import ChangingHops
 
 AT_ONCE = 1 << 12
@@ -21,24 +22,20 @@ Places = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class NewRow:
-    """What a new node is before the graph around it is brought up to date.
+class NewRows:
+    """Nodes that are in no graph yet.
 
     Arguments:
-        hops: Its rows of hops 0 … L, of shape (L + 1, r).
-        degree: The number of its neighbours.
-        energies: Its energies at each step of smoothing, of shape (steps + 1, smoothed terms).
-        chances: Its class probabilities before smoothing, of shape (C,).
-        all_energies: All its energies, smoothed where a term is.
-        smooth_chances: Its class probabilities.
+        features: Their features, of shape (k, d₀).
+        neighbours: Rows of the graph that they are joined to, of shape (m,).
+        edges: The weights of the edges to these, of shape (k, m).
+        among: The weights of the edges among themselves, of shape (k, k).
     """
 
-    hops: Array
-    degree: int
-    energies: Array
-    chances: Array
-    all_energies: Array
-    smooth_chances: Array
+    features: Features
+    neighbours: Places
+    edges: sp.csr_array
+    among: sp.csr_array
 
 
 class ScoreRows:
@@ -50,14 +47,14 @@ class ScoreRows:
     """
 
     def __init__(self, scorer: RowScorer, tolerance: float = 0.0) -> None:
-        self.scorer = scorer
+        self.scorer, self.tolerance = scorer, tolerance
         self.hops = ChangingHops(scorer.num_hops, scorer.width, tolerance=tolerance)
-        self.returning = ChangingHops(1, 1, tolerance=tolerance)
         self.statistics = ChangingHops(0, NUM_STATISTICS)
         self.energies = ChangingHops(0, len(scorer.smoothed))
         self.smooth = _smoothing(scorer.energy_smoothing, int(scorer.smoothed.sum()), tolerance)
         self.classes = _smoothing(scorer.class_smoothing, scorer.num_classes, tolerance)
         self.degrees = np.empty(0, dtype=np.float32)
+        self.returning = np.empty(0, dtype=np.float32)
         self.num_scored = 0
 
     def update(
@@ -75,20 +72,21 @@ class ScoreRows:
             begun: The rows whose features are new or have changed.
             touched: The rows whose edges have changed.
             features: Gives the features of some rows.
-            degrees: The true degrees of nodes whose edges are not all in the adjacency; default: those in it.
+            degrees: The true degrees, or sums of weights, of nodes whose edges are not all in the adjacency; default:
+                those in it.
         """
-        self.degrees = np.diff(adjacency.indptr).astype(np.float32) if degrees is None else degrees
+        self.degrees = strengths(adjacency) if degrees is None else degrees
         begin = np.union1d(begun, touched)
-        width = self.scorer.width
-        projected = np.empty((len(begin), width), np.float32)
+        projected = np.empty((len(begin), self.scorer.width), np.float32)
         statistics = np.empty((len(begin), NUM_STATISTICS), np.float32)
         for rows in _blocks(len(begin)):
             projected[rows], statistics[rows] = self.scorer.project(features(begin[rows]))
-        inverse = np.asarray(1 / np.maximum(self.degrees[begin], 1)[:, None], dtype=np.float32)
         self.statistics.update(adjacency, begin, statistics, touched=NONE)
-        moved = self.hops.update(adjacency, begin, projected * np.sqrt(inverse), touched=touched)
-        returning = self.returning.update(adjacency, begin, inverse, touched=touched)
-        stale = np.unique(np.concatenate([begin, returning[1], *(moved[hop] for hop in self.scorer.hops)]))
+        root = np.sqrt(_positive(self.degrees[begin]))[:, None]
+        moved = self.hops.update(adjacency, begin, projected / root, touched=touched)
+        stale = np.unique(
+            np.concatenate([begin, self._update_returning(adjacency), *(moved[hop] for hop in self.scorer.hops)])
+        )
         energies, chances = self._energies(stale)
         smoothed = np.ascontiguousarray(energies[:, self.scorer.smoothed])
         self.energies.update(adjacency, stale, energies, touched=NONE)
@@ -111,46 +109,50 @@ class ScoreRows:
             return None
         return np.asarray(np.where(self.degrees[:, None] == 0, self.classes.values[0], self.classes.values[-1]))
 
-    def provisional(self, features: Features, neighbours: Places, pending: Sequence[NewRow] = ()) -> NewRow:
-        r"""A new node's rows from those of its neighbours, at the cost of its degree.
+    def provisional(self, new: NewRows) -> tuple[Array, Array | None, NDArray[np.bool_]]:
+        r"""Energies and class probabilities of new nodes from the rows of their neighbours; which nodes have none.
 
-        Exact would be to walk anew with the node in the graph. Here walks may pass it, but rows farther than its
-        neighbours stay as they are. With the neighbours' degrees :math:`d_u` before the node came, of which it has
-        :math:`k`, and :math:`\tilde v_u` theirs with the node among their neighbours,
+        It costs as much as they have edges. Exact would be to walk anew with them in the graph. Here walks may pass
+        them, but rows farther than their neighbours stay as they are: with the new nodes' rows :math:`x` and edges
+        :math:`A`, those of their neighbours :math:`y`, which are :math:`v` in the graph, and degrees :math:`d` before,
 
-        .. math:: v^{(\ell)} = \tfrac1k \sum_u \tilde v_u^{(\ell-1)}, \quad
-            \tilde v_u^{(\ell)} = \frac{d_u v_u^{(\ell)} + v^{(\ell-1)}}{d_u + 1}
-
-        Arguments:
-            features: The node's features, one row.
-            neighbours: The rows of its neighbours.
-            pending: Neighbours that are new themselves.
+        .. math:: x^{(\ell)} = D_x^{-1} (A_{xx} x^{(\ell-1)} + A_{xy} y^{(\ell-1)}), \quad
+            y^{(\ell)} = D_y^{-1} (d_y v^{(\ell)} + A_{yx} x^{(\ell-1)})
         """
-        degrees = np.array([*self.degrees[neighbours], *(near.degree for near in pending)], dtype=np.float32)
-        hops = _with_pending(self.hops.values[:, neighbours], [near.hops for near in pending])
-        steps = _with_pending(self.smooth.values[:, neighbours], [near.energies for near in pending])
-        classes = _with_pending(self.classes.values[:1, neighbours], [near.chances[None] for near in pending])[0]
-        count = len(degrees)
-        projected, statistics = self.scorer.project(features)
-        rows = np.zeros((len(hops), self.scorer.width), dtype=np.float32)
-        rows[0] = projected[0] / np.sqrt(max(count, 1))
-        if count:
-            before, after = degrees[:, None], degrees[:, None] + 1
-            theirs = hops[0] * np.sqrt(np.maximum(before, 1) / after)
-            for hop in range(1, len(rows)):
-                rows[hop] = theirs.mean(axis=0)
-                theirs = (before * hops[hop] + rows[hop - 1]) / after
-        returning = np.array([(1 / (degrees + 1)).mean() if count else 0], dtype=np.float32)
-        degree = np.array([count], dtype=np.float32)
-        energies, chances = self.scorer.energies(rows[list(self.scorer.hops)][:, None], statistics, degree, returning)
-        smooth = np.empty((len(steps), int(self.scorer.smoothed.sum())), dtype=np.float32)
-        smooth[0] = energies[0, self.scorer.smoothed]
-        for step in range(1, len(steps)):
-            smooth[step] = _mixed(smooth[step - 1], steps[step - 1], self.scorer.energy_smoothing.weight)
-        energies[0, self.scorer.smoothed] = smooth[-1]
-        own_chances = np.empty(0, np.float32) if chances is None else chances[0]
-        mixed = _mixed(own_chances, classes, self.scorer.class_smoothing.weight)
-        return NewRow(rows, count, smooth, own_chances, energies[0], mixed)
+        near, edges, among = new.neighbours, new.edges, new.among
+        degrees = np.asarray(edges.sum(axis=1) + among.sum(axis=1), dtype=np.float32)
+        before = self.degrees[near][:, None]
+        after = before + edges.sum(axis=0, dtype=np.float32)[:, None]
+        divisors = _positive(degrees)[:, None]
+        projected, statistics = self.scorer.project(new.features)
+        rows = projected / np.sqrt(divisors)
+        theirs = self.hops.values[0, near] * np.sqrt(_positive(before) / after)
+        seen = [rows]
+        for hop in range(1, self.scorer.num_hops + 1):
+            longer = (among @ rows + edges @ theirs) / divisors
+            theirs = (before * self.hops.values[hop, near] + edges.T @ rows) / after
+            rows = longer
+            if hop in self.scorer.hops:
+                seen.append(rows)
+        back = (among.power(2) @ (1 / divisors) + edges.power(2) @ (1 / after)) / divisors
+        energies, chances = self.scorer.energies(np.stack(seen), statistics, degrees, back[:, 0])
+
+        def smoothed(own: Array, stored: ChangingHops) -> Array:
+            for values in stored.values[:-1]:
+                mean = (among @ own + edges @ values[near]) / divisors
+                own = np.where(degrees[:, None] == 0, own, stored.self_weight * own + stored.weight * mean)
+            return own
+
+        energies[:, self.scorer.smoothed] = smoothed(energies[:, self.scorer.smoothed], self.smooth)
+        return energies, None if chances is None else smoothed(chances, self.classes), degrees == 0
+
+    def _update_returning(self, adjacency: sp.csr_array) -> Places:
+        """Keep the shares of returning walks that moved, and return whose these are."""
+        now = returning(adjacency, 1 / _positive(self.degrees))
+        self.returning = np.append(self.returning, np.zeros(len(now) - len(self.returning), dtype=np.float32))
+        moved = np.flatnonzero(np.abs(now - self.returning) > self.tolerance * now)
+        self.returning[moved] = now[moved]
+        return moved
 
     def _energies(self, rows: Places) -> tuple[Array, Array]:
         energies = np.empty((len(rows), len(self.scorer.smoothed)), dtype=np.float32)
@@ -158,7 +160,7 @@ class ScoreRows:
         used = np.array(self.scorer.hops)[:, None]
         for block in _blocks(len(rows)):
             some = rows[block]
-            parts = self.statistics.values[0, some], self.degrees[some], self.returning.values[1, some, 0]
+            parts = self.statistics.values[0, some], self.degrees[some], self.returning[some]
             energies[block], of_classes = self.scorer.energies(self.hops.values[used, some], *parts)
             if of_classes is not None:
                 chances[block] = of_classes
@@ -170,13 +172,9 @@ def _smoothing(smoothing: Smoothing, width: int, tolerance: float) -> ChangingHo
     return ChangingHops(steps, width, self_weight=1 - smoothing.weight, weight=smoothing.weight, tolerance=tolerance)
 
 
-def _with_pending(stored: Array, pending: list[Array]) -> Array:
-    """Rows of shape (hops, k, columns), those of new nodes behind the stored ones."""
-    return np.concatenate([stored, *(rows[:, None] for rows in pending)], axis=1)
-
-
-def _mixed(own: Array, neighbours: Array, weight: float) -> Array:
-    return own if len(neighbours) == 0 else (1 - weight) * own + weight * neighbours.mean(axis=0)
+def _positive(degrees: Array) -> Array:
+    """Degrees to divide by: 1 for isolated nodes."""
+    return np.where(degrees > 0, degrees, np.float32(1))
 
 
 def _blocks(length: int) -> list[slice]:

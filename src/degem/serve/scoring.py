@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from degem.detectors.base import Detector
 from degem.graph import Graph
 from degem.ops.features import Features
 from degem.serve.live_graph import Changes, LiveGraph
-from degem.serve.rows import NONE, NewRow, Places, ScoreRows
+from degem.serve.rows import NONE, NewRows, Places, ScoreRows
 
 
 @dataclass(frozen=True)
@@ -110,10 +110,8 @@ class Scoring(ABC):
             now: The scores of the live graph.
         """
 
-    def provisional(
-        self, features: Sequence[float], neighbours: Places, pending: Sequence[NewRow], now: Scored
-    ) -> tuple[NewRow, Scored] | None:
-        """A new node's rows and score from those of its neighbours, where the detector scores row by row."""
+    def provisional(self, new: NewRows, now: Scored) -> Scored | None:
+        """New nodes' scores from the rows of their neighbours, where the detector scores row by row."""
         return None
 
     def _calibrated(self, scores: NDArray[Any]) -> NDArray[np.float64]:
@@ -190,14 +188,10 @@ class RowScoring(Scoring):
         result = self._scorer.result(rows.smoothed_energies(), isolated, rows.chances(), now.combination)
         return Scored.of(result, now.calibration, now.combination)
 
-    def provisional(
-        self, features: Sequence[float], neighbours: Places, pending: Sequence[NewRow], now: Scored
-    ) -> tuple[NewRow, Scored] | None:
-        """A new node's rows and score from those of its neighbours."""
-        row = self._rows.provisional(np.array([features], dtype=np.float32), neighbours, pending)
-        chances = row.smooth_chances[None] if len(row.smooth_chances) else None
-        result = self._scorer.result(row.all_energies[None], np.array([row.degree == 0]), chances, now.combination)
-        return row, Scored.of(result, now.calibration, now.combination)
+    def provisional(self, new: NewRows, now: Scored) -> Scored | None:
+        """New nodes' scores from the rows of their neighbours."""
+        energies, chances, isolated = self._rows.provisional(new)
+        return Scored.of(self._scorer.result(energies, isolated, chances, now.combination), now.calibration)
 
 
 def scoring_of(detector: Detector, live: LiveGraph, *, found: bool, tolerance: float) -> Scoring:

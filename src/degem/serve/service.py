@@ -7,34 +7,28 @@ import logging
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from degem.data.archives import read_npz, write_npz
 from degem.data.fingerprint import fingerprint
 from degem.detectors.base import Detector
-from degem.errors import DegemError, quoted
+from degem.errors import DegemError
 from degem.explain import class_names
 from degem.graph import Graph
-from degem.serve.events import AddEdge, AddNode, Batch, RemoveNode, UpdateNode
-from degem.serve.live_graph import NAMES, LiveGraph
-from degem.serve.rows import NewRow
+from degem.serve.events import AddNode, Batch
+from degem.serve.intake import Intake
+from degem.serve.live_graph import Changes, LiveGraph
+from degem.serve.saved_graphs import SavedGraphs
 from degem.serve.scoring import Scored, Scoring, scoring_of
-from degem.serve.store import Arrival, EventStore
+from degem.serve.snapshot import Snapshot
+from degem.serve.store import Arrival, EventStore, StoreError
 
 LOGGER = logging.getLogger("degem.serve")
 POLL = 0.5  # seconds after which events of other servers are looked for
 AT_ONCE = 200  # batches that are refreshed together
-SNAPSHOTS_KEPT = 2
-
-
-class EventError(DegemError):
-    """An event names a node that is not there, or one that is there already, or has too few features."""
 
 
 class UnavailableError(DegemError):
@@ -58,51 +52,6 @@ class Settings:
     full_every: float = 600.0
 
 
-@dataclass(frozen=True)
-class Snapshot:
-    """The graph and its scores as of an event: what readers see. It never changes; only ids behind its rows are added.
-
-    Arguments:
-        event: The last event that is in it.
-        refreshed: When it was made.
-        ids: The id of each row, and of later ones.
-        row_of: The row of each id, and of later ones.
-        alive: Which rows are there.
-        adjacency: The edges.
-        scored: The scores.
-        scoring: What made them, for provisional scores.
-    """
-
-    event: int
-    refreshed: float
-    ids: Sequence[str]
-    row_of: dict[str, int]
-    alive: NDArray[np.bool_]
-    adjacency: sp.csr_array
-    scored: Scored
-    scoring: Scoring
-
-    def row(self, node: str) -> int | None:
-        """The row of a node that is there."""
-        row = self.row_of.get(node)
-        return row if row is not None and row < len(self.alive) and self.alive[row] else None
-
-    def neighbours(self, row: int) -> NDArray[np.int64]:
-        """The rows of a node's neighbours."""
-        return np.asarray(self.adjacency.indices[self.adjacency.indptr[row] : self.adjacency.indptr[row + 1]])
-
-
-@dataclass
-class _Pending:
-    """A new node that no snapshot holds yet."""
-
-    event: int
-    features: Sequence[float]
-    neighbours: set[str] = field(default_factory=set)
-    row: NewRow | None = None
-    scored: Scored | None = None
-
-
 class Service:
     """Takes events, keeps scores, answers.
 
@@ -113,36 +62,36 @@ class Service:
         detector: A fitted and calibrated detector.
         graph: The graph that the first event meets.
         store: The database.
-        folder: Where snapshots of the graph go.
-        settings: How it decides.
+        folder: Where the graph is written to.
+        settings: How to decide.
     """
 
     def __init__(
         self, detector: Detector, graph: Graph, store: EventStore, folder: Path, settings: Settings | None = None
     ) -> None:
-        self.detector, self.store, self.folder = detector, store, folder
-        self.settings = settings or Settings()
+        self.detector, self.store, self.settings = detector, store, settings or Settings()
         self.class_names, self.version = class_names(detector), fingerprint_of(detector)
         self.failure: str | None = None
-        self.accepted = 0
-        self.ignored = 0
-        self._received: dict[int, float] = {}
-        self._existence: dict[str, tuple[int, bool]] = {}
-        self._pending: dict[str, _Pending] = {}
-        self._intake, self._wake, self._stopping = threading.Lock(), threading.Event(), threading.Event()
-        self._full_asked = threading.Event()
-        self._check_graph(graph)
-        self._live, self._found = self._recovered(graph)
-        self._snapshot = self._refreshed(self._scoring(), None)
-        self._full_at, self._saved = time.monotonic(), self._live.event
+        self.accepted = self.ignored = 0
+        self._intake, self._taking = Intake(detector.num_features_, weighted=detector.weighted_), threading.Lock()
+        self._wake, self._stopping, self._full_asked = threading.Event(), threading.Event(), threading.Event()
+        graph = graph if detector.weighted_ else graph.unweighted()
+        here = fingerprint("", graph)
+        if store.fact("graph", lambda: here) != here:
+            raise DegemError(
+                "the database holds the events of another graph: give the graph that it was begun with, or another "
+                "database"
+            )
+        self._saved, self._graph = SavedGraphs(folder), graph
+        self._snapshot: Snapshot | None = None
+        self._full_due, self._full_event = 0.0, 0
         self._thread = threading.Thread(target=self._run, name="degem-writer", daemon=True)
 
     # -- life --------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Catch up with the database, and go on doing so in a thread."""
-        self.accepted = self.store.last_event()
-        self._step()
+        """Apply what the database has, score the graph, and go on in a thread."""
+        self._recover()
         self._thread.start()
 
     def stop(self) -> None:
@@ -152,12 +101,14 @@ class Service:
         if self._thread.is_alive():
             self._thread.join()
             if self.failure is None:
-                self._save()
+                self._saved.save(self._live)
         self.store.close()
 
     @property
     def snapshot(self) -> Snapshot:
         """The scores as they are now."""
+        if self._snapshot is None:
+            raise UnavailableError("the service is starting: wait a little")
         return self._snapshot
 
     @property
@@ -168,13 +119,13 @@ class Service:
     @property
     def queue(self) -> int:
         """How many events are stored that the scores do not have yet."""
-        return max(self.accepted - self._snapshot.event, 0)
+        return max(self.accepted - self.snapshot.event, 0)
 
     @property
     def lag(self) -> float:
         """For how many seconds the oldest of these has been waiting."""
-        waiting = [at for event, at in list(self._received.items()) if event > self._snapshot.event]
-        return time.time() - min(waiting) if waiting else 0.0
+        since = self._intake.waiting_since(self.snapshot.event)
+        return 0.0 if since is None else time.time() - since
 
     def ask_for_full_refresh(self) -> None:
         """Have the whole graph scored, and written to the disk, as soon as may be."""
@@ -184,9 +135,9 @@ class Service:
     def wait_for(self, event: int, seconds: float) -> bool:
         """Wait until the scores have an event."""
         until = time.monotonic() + seconds
-        while self._snapshot.event < event and time.monotonic() < until and self.failure is None:
+        while self.snapshot.event < event and time.monotonic() < until and self.failure is None:
             time.sleep(0.005)
-        return self._snapshot.event >= event
+        return self.snapshot.event >= event
 
     # -- events ------------------------------------------------------------------------------------------------
 
@@ -199,110 +150,49 @@ class Service:
         """
         if not self.is_ready:
             raise UnavailableError(self.failure or "the service is not running: start it anew")
-        with self._intake:
-            exists: dict[str, bool] = {}
-            stored = self.store.append(
-                batch.client, batch.sequence, body, len(batch.events), lambda: self._check(batch, exists)
-            )
+        with self._taking:
+            there: dict[str, bool] = {}
+
+            def check() -> None:
+                there.update(self._intake.check(batch, self.snapshot))
+
+            stored = self.store.append(batch.client, batch.sequence, body, len(batch.events), check)
             if not stored.again:
-                self._existence.update((node, (stored.last, there)) for node, there in exists.items())
-                self._received[stored.last] = time.time()
                 self.accepted = max(self.accepted, stored.last)
-                changed = self._note(batch, stored.first)
+                now = self.snapshot
+                nodes, rows = self._intake.rows_of(self._intake.add(batch, stored, there), now)
         if not stored.again:
             self._wake.set()
-            for node in changed:
-                self._score_provisionally(node)
+            scored = now.scoring.provisional(rows, now.scored) if nodes else None
+            for place, node in enumerate(nodes if scored else ()):
+                new = self._intake.new.get(node)
+                if new is not None and scored is not None:
+                    new.scored = scored.of_rows(np.array([place]))
         added = [event.id for event in batch.events if isinstance(event, AddNode)]
-        found = self.answers(added)
         return {
             "first_event": stored.first,
             "last_event": stored.last,
             "duplicate": stored.again,
-            "nodes": [answer for answer in found if answer is not None],
+            "nodes": [answer for answer in self.answers(added) if answer is not None],
         }
-
-    def _check(self, batch: Batch, exists: dict[str, bool]) -> None:
-        """Refuse a batch that does not fit the graph; note which nodes come and go."""
-
-        def is_there(node: str) -> bool:
-            known = exists.get(node)
-            if known is None:
-                known = self._existence.get(node, (0, None))[1]
-            return self._snapshot.row(node) is not None if known is None else known
-
-        for position, event in enumerate(batch.events):
-            place = f"events[{position}]"
-            if isinstance(event, AddNode | UpdateNode) and len(event.features) != self.detector.num_features_:
-                raise EventError(
-                    f"{place}: {len(event.features)} features, the model has {self.detector.num_features_}"
-                )
-            if isinstance(event, AddNode):
-                if is_there(event.id):
-                    raise EventError(f"{place}: node {quoted(event.id)} is there already: use update_node")
-                exists[event.id] = True
-                continue
-            ends = (event.id,) if isinstance(event, UpdateNode | RemoveNode) else (event.source, event.target)
-            for node in ends:
-                if not is_there(node):
-                    raise EventError(f"{place}: there is no node {quoted(node)} (as of event {self.accepted})")
-            if isinstance(event, RemoveNode):
-                exists[event.id] = False
-
-    def _note(self, batch: Batch, first: int) -> list[str]:
-        """Keep what is needed for provisional scores; return the new nodes that a batch is about."""
-        changed: dict[str, None] = {}
-        for number, event in enumerate(batch.events, first):
-            if isinstance(event, AddNode):
-                self._pending[event.id] = _Pending(number, event.features)
-                changed[event.id] = None
-            elif isinstance(event, RemoveNode):
-                self._pending.pop(event.id, None)
-                changed.pop(event.id, None)
-            elif isinstance(event, UpdateNode):
-                if event.id in self._pending:
-                    self._pending[event.id].features = event.features
-                    changed[event.id] = None
-            else:
-                for node, other in ((event.source, event.target), (event.target, event.source)):
-                    if node in self._pending:
-                        near = self._pending[node].neighbours
-                        (near.add if isinstance(event, AddEdge) else near.discard)(other)
-                        changed[node] = None
-        return list(changed)
-
-    def _score_provisionally(self, node: str) -> None:
-        pending, now = self._pending.get(node), self._snapshot
-        if pending is None:
-            return
-        rows, new = [], []
-        for other in sorted(pending.neighbours):
-            near, row = self._pending.get(other), now.row(other)
-            if row is not None:
-                rows.append(row)
-            elif near is not None and near.row is not None:
-                new.append(near.row)
-        made = now.scoring.provisional(pending.features, np.array(rows, dtype=np.int64), new, now.scored)
-        if made is not None:
-            pending.row, pending.scored = made
 
     # -- answers -----------------------------------------------------------------------------------------------
 
     def answers(self, nodes: Sequence[str], alpha: float | None = None) -> list[dict[str, Any] | None]:
         """What is known of some nodes: None of one that is not there."""
         alpha = self.settings.alpha if alpha is None else alpha
-        waiting = {node: self._pending.get(node) for node in nodes}  # before the snapshot, which may take them over
-        now, decided = self._snapshot, self.store.decided(nodes)
+        waiting = {node: self._intake.new.get(node) for node in nodes}  # before the snapshot, which may take them over
+        now, decided = self.snapshot, self.store.decided(nodes)
         rows = {node: row for node in nodes if (row := now.row(node)) is not None}
         exact = self._described(now.scored.of_rows(np.array(list(rows.values()), dtype=np.int64)), alpha)
         known = dict(zip(rows, exact, strict=True))
 
         def answer(node: str) -> dict[str, Any] | None:
-            pending = waiting[node]
-            if pending is not None:
-                status = "pending" if pending.scored is None else "provisional"
-                event, degree = pending.event, len(pending.neighbours)
-                said = {} if pending.scored is None else self._described(pending.scored, alpha)[0]
+            new = waiting[node]
+            if new is not None:
+                status = "pending" if new.scored is None else "provisional"
+                event, degree = new.event, len(new.edges)
+                said = {} if new.scored is None else self._described(new.scored, alpha)[0]
             elif node in known:
                 status, event, degree, said = "exact", now.event, len(now.neighbours(rows[node])), known[node]
             else:
@@ -331,90 +221,72 @@ class Service:
             self._wake.wait(POLL)
             self._wake.clear()
             try:
+                if self.failure is not None:
+                    self._recover()
+                    self.failure = None
                 self._step()
-            except Exception as error:  # answers go on, events are refused
+            except StoreError as error:  # answers go on, events are refused until the database is back
+                self.failure = str(error)
+                LOGGER.error(self.failure)
+            except Exception as error:
                 self.failure = f"events are no longer applied ({type(error).__name__}: {error}): start the server anew"
                 LOGGER.exception("the writer stopped")
                 return
 
+    def _recover(self) -> None:
+        """From the graph on the disk, or the first one, by the events of the database, to the graph as it is now."""
+        self.accepted = self.store.last_event()
+        self._live, self._found = self._saved.recovered(self._graph, self.detector.calibration_)
+        arrivals: list[tuple[int, int]] = []
+        while changes := self._apply_next():
+            arrivals += changes.arrivals
+        self._score_anew([(event, row) for event, row in arrivals if self._live.alive[row]])
+
     def _step(self) -> None:
         """Apply what the database has, then tidy up if it is time."""
-        while not self._stopping.is_set():
-            batches = self.store.after(self._live.event, AT_ONCE)
-            if not batches:
-                break
-            numbered = [
-                (number, event)
-                for first, _, body in batches
-                for number, event in enumerate(Batch.model_validate_json(body).events, first)
-            ]
-            changes = self._live.apply(numbered)
-            self.ignored += changes.ignored
-            self._publish(self._refreshed(self._snapshot.scoring, changes), changes.arrivals)
-        due = time.monotonic() - self._full_at >= self.settings.full_every and self._live.event > self._saved
+        while not self._stopping.is_set() and (changes := self._apply_next()):
+            self._publish(self.snapshot.scoring, changes, changes.arrivals)
+        due = time.monotonic() >= self._full_due and self._live.event > self._full_event
         if due or self._full_asked.is_set():
             self._full_asked.clear()
             self._live = LiveGraph(self._live.graph(), self._live.event)
-            self._publish(self._refreshed(self._scoring(), None), [])
-            self._full_at = time.monotonic()
-            self._save()
+            self._score_anew([])
+            self._saved.save(self._live)
 
-    def _scoring(self) -> Scoring:
-        return scoring_of(self.detector, self._live, found=self._found, tolerance=self.settings.tolerance)
+    def _apply_next(self) -> Changes | None:
+        """Apply the next events of the database to the graph; None if there are none."""
+        batches = self.store.after(self._live.event, AT_ONCE)
+        if not batches:
+            return None
+        changes = self._live.apply(
+            (number, event)
+            for first, body in batches
+            for number, event in enumerate(Batch.model_validate_json(body).events, first)
+        )
+        self.ignored += changes.ignored
+        return changes
 
-    def _refreshed(self, scoring: Scoring, changes: Any) -> Snapshot:
+    def _score_anew(self, arrivals: list[tuple[int, int]]) -> None:
+        """Score the whole graph."""
+        scoring = scoring_of(self.detector, self._live, found=self._found, tolerance=self.settings.tolerance)
+        self._publish(scoring, None, arrivals)
+        self._full_due, self._full_event = time.monotonic() + self.settings.full_every, self._live.event
+
+    def _publish(self, scoring: Scoring, changes: Changes | None, arrivals: list[tuple[int, int]]) -> None:
+        """Bring scores up to date, decide on arrivals, then let readers see."""
         scored, live = scoring.update(changes), self._live
-        return Snapshot(live.event, time.time(), live.ids, live.row_of, live.alive, live.adjacency, scored, scoring)
-
-    def _publish(self, snapshot: Snapshot, arrivals: list[tuple[int, int]]) -> None:
-        """Decide on arrivals, then let readers see."""
-        rows = np.array([row for _, row in arrivals], dtype=np.int64)
-        scored = snapshot.scored.of_rows(rows)
+        of_new = scored.of_rows(np.array([row for _, row in arrivals], dtype=np.int64))
         arrived = [
-            Arrival(event, snapshot.ids[row], float(score), float(p_value))
-            for (event, row), score, p_value in zip(arrivals, scored.scores, scored.p_values(), strict=True)
+            Arrival(event, live.ids[row], float(score), float(p_value))
+            for (event, row), score, p_value in zip(arrivals, of_new.scores, of_new.p_values(), strict=True)
         ]
         self.store.decide(arrived, self.settings.fdr)
-        self._snapshot = snapshot
-        with self._intake:
-            self.accepted = max(self.accepted, snapshot.event)
-            for event in [event for event in self._received if event <= snapshot.event]:
-                del self._received[event]
-            for node in [node for node, (event, _) in self._existence.items() if event <= snapshot.event]:
-                del self._existence[node]
-            for node in [node for node, pending in self._pending.items() if pending.event <= snapshot.event]:
-                del self._pending[node]
-
-    # -- what lasts --------------------------------------------------------------------------------------------
-
-    def _check_graph(self, graph: Graph) -> None:
-        here = fingerprint("", graph)
-        if self.store.fact("graph", lambda: here) != here:
-            raise DegemError(
-                "the database holds the events of another graph: give the graph that it was begun with, or another "
-                "database"
-            )
-
-    def _recovered(self, graph: Graph) -> tuple[LiveGraph, bool]:
-        """The graph of the last snapshot on the disk, and whether it holds the calibration nodes."""
-        whole, rows = self.detector.calibration_.joined(graph)
-        names = LiveGraph(whole).names
-        known = self.detector.calibration_.nodes.ids
-        if rows is not None:  # kept nodes that have joined have other ids
-            names = names.copy()
-            names[rows[rows >= 0]] = known[rows >= 0]
-        saved = sorted(self.folder.glob("graph-*.npz"), key=_event_of)
-        if not saved:
-            return LiveGraph(whole.replace(columns={NAMES: names})), rows is not None
-        return LiveGraph(read_npz(saved[-1]), _event_of(saved[-1])), rows is not None
-
-    def _save(self) -> None:
-        """Write the graph to the disk, beside the one before."""
-        if self._live.event > self._saved:
-            write_npz(self._live.graph(), self.folder / f"graph-{self._live.event}.npz")
-            self._saved = self._live.event
-            for old in sorted(self.folder.glob("graph-*.npz"), key=_event_of)[:-SNAPSHOTS_KEPT]:
-                old.unlink(missing_ok=True)
+        self._snapshot = Snapshot(
+            live.event, time.time(), live.ids, live.row_of, live.alive, live.adjacency, scored, scoring
+        )
+        with self._taking:
+            self.accepted = max(self.accepted, live.event)
+            self._intake.forget(live.event)
 
 
 def fingerprint_of(detector: Detector) -> str:
@@ -422,7 +294,3 @@ def fingerprint_of(detector: Detector) -> str:
     digest = hashlib.sha256(detector.name.encode())
     digest.update(detector.calibration_.scores.tobytes())
     return digest.hexdigest()[:12]
-
-
-def _event_of(path: Path) -> int:
-    return int(path.stem.rpartition("-")[2])

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from degem.calibration import Judged, ScoreResult
+from degem.detectors.base import Detector
 from degem.errors import DegemError, GraphNotice
 from degem.explain import explain
 from degem.graph import Graph
@@ -27,11 +28,11 @@ Flat = Annotated[list[Number], Field()]
 
 
 class Tensor(BaseModel):
-    """A named tensor: features (n, d), edges (m, 2) of places in it, and degrees (n), the true ones."""
+    """A named tensor: features (n, d), edges (m, 2) of places in it, their weights (m), and the true degrees (n)."""
 
     model_config = ConfigDict(extra="ignore")
 
-    name: Literal["features", "edges", "degrees"]
+    name: Literal["features", "edges", "weights", "degrees"]
     shape: Annotated[list[Annotated[int, Field(ge=0, lt=2**31)]], Field(min_length=1, max_length=2)]
     datatype: Literal["FP32", "FP64", "INT32", "INT64"]
     data: Flat | list[Flat]
@@ -64,13 +65,13 @@ class Inference(BaseModel):
     )
 
     id: Annotated[str, Field(max_length=200)] | None = None
-    inputs: Annotated[list[Tensor], Field(min_length=1, max_length=3)]
+    inputs: Annotated[list[Tensor], Field(min_length=1, max_length=4)]
     parameters: Parameters = Parameters()
 
 
 def infer(service: Service, asked: Inference, limits: Limits) -> dict[str, Any]:
     """Score a subgraph beside the calibration nodes as they score in the server's graph now."""
-    graph, degrees = _subgraph(asked, limits, service.detector.num_features_)
+    graph, degrees = _subgraph(asked, limits, service.detector)
     now, told = service.snapshot, []
     if degrees is None:
         told.append(NORMALISATION)
@@ -102,31 +103,33 @@ def infer(service: Service, asked: Inference, limits: Limits) -> dict[str, Any]:
     return response | ({} if asked.id is None else {"id": asked.id})
 
 
-def _subgraph(asked: Inference, limits: Limits, num_features: int) -> tuple[Graph, NDArray[np.float32] | None]:
+def _subgraph(asked: Inference, limits: Limits, detector: Detector) -> tuple[Graph, NDArray[np.float32] | None]:
     tensors = {tensor.name: tensor for tensor in asked.inputs}
     if len(tensors) < len(asked.inputs) or "features" not in tensors:
-        raise RefusedError(422, "inputs must hold features, and may hold edges and degrees, each once")
+        raise RefusedError(422, "inputs must hold features, and may hold edges, weights and degrees, each once")
     features = _array(tensors["features"], 2)
     edges = _array(tensors["edges"], 2) if "edges" in tensors else np.empty((0, 2))
     if len(features) > limits.nodes or len(edges) > limits.edges:
         raise RefusedError(
             413, f"a subgraph has at most {limits.nodes:,} nodes and {limits.edges:,} edges: send a smaller one"
         )
-    if features.shape[1] != num_features:
-        raise RefusedError(422, f"features have {features.shape[1]} columns, the model has {num_features}")
+    if features.shape[1] != detector.num_features_:
+        raise RefusedError(422, f"features have {features.shape[1]} columns, the model has {detector.num_features_}")
     if edges.shape[1] != 2 or (edges != np.floor(edges)).any():
         raise RefusedError(422, "edges must be pairs of whole numbers, of shape (m, 2)")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", GraphNotice)
-            graph = Graph.from_arrays(features=features, edges=edges.astype(np.int64))
+            weights = _array(tensors["weights"], 1) if "weights" in tensors else None
+            graph = Graph.from_arrays(features=features, edges=edges.astype(np.int64), edge_weights=weights)
+            graph = graph if detector.weighted_ else graph.unweighted()
     except DegemError as error:
         raise RefusedError(422, str(error)) from None
     if "degrees" not in tensors:
         return graph, None
     degrees = _array(tensors["degrees"], 1).astype(np.float32)
-    if degrees.shape != (graph.num_nodes,) or (degrees < graph.degrees).any():
-        raise RefusedError(422, "degrees must be one number a node, none smaller than the number of its edges here")
+    if degrees.shape != (graph.num_nodes,) or (degrees < graph.strengths * (1 - 1e-6)).any():
+        raise RefusedError(422, "degrees must be one number a node, none smaller than the sum of its edges here")
     return graph, degrees
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from degem.calibration import OnlineFDR
-from degem.errors import DegemError
+from degem.errors import DegemError, one_line
 from degem.extras import needs_extra
 
 with needs_extra("serve", "the service"):
@@ -52,6 +52,10 @@ class SequenceError(DegemError):
     """A sequence number was used for other events."""
 
 
+class StoreError(DegemError):
+    """The database cannot be used."""
+
+
 @dataclass(frozen=True)
 class Stored:
     """Where a batch stands in the order of all events.
@@ -88,7 +92,7 @@ class EventStore:
     """Events in one order, each batch once, and decisions about arrivals, each once.
 
     Arguments:
-        url: A URL as SQLAlchemy has them, such as ``sqlite:///events.db`` or ``postgresql+psycopg://…``.
+        url: A URL as SQLAlchemy has them, such as ``sqlite:///events.db`` or ``postgresql://…``.
 
     Example:
         >>> store = EventStore("sqlite://")
@@ -99,15 +103,13 @@ class EventStore:
     """
 
     def __init__(self, url: str) -> None:
-        try:
-            self._engine = sa.create_engine(url)
-            self._is_sqlite = self._engine.dialect.name == "sqlite"
-            if self._is_sqlite:
-                sa.event.listen(self._engine, "connect", _prepare_sqlite)
+        with self._errors(), needs_extra("sql", "a database of PostgreSQL"):
+            self._engine = sa.create_engine(url.replace("postgresql://", "postgresql+psycopg://", 1))
+        self._is_sqlite = self._engine.dialect.name == "sqlite"
+        if self._is_sqlite:
+            sa.event.listen(self._engine, "connect", _prepare_sqlite)
+        with self._errors():
             TABLES.create_all(self._engine)
-        except (sa.exc.SQLAlchemyError, ModuleNotFoundError) as error:
-            name = sa.engine.make_url(url).render_as_string() if "://" in url else url
-            raise DegemError(f"the database {name} cannot be used: {error}") from None
         self._writing = threading.Lock()  # SQLite has one writer; it had better not wait for itself
 
     def close(self) -> None:
@@ -115,9 +117,24 @@ class EventStore:
         self._engine.dispose()
 
     @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sa.exc.DBAPIError as error:
+            raise StoreError(f"the database cannot be used: {one_line(error.orig)}") from None
+        except sa.exc.SQLAlchemyError as error:
+            raise StoreError(f"the database cannot be used: {one_line(error)}") from None
+
+    @contextmanager
+    def _connection(self) -> Iterator[sa.Connection]:
+        """A connection to read by."""
+        with self._errors(), self._engine.connect() as connection:
+            yield connection
+
+    @contextmanager
     def _transaction(self) -> Iterator[sa.Connection]:
         """A transaction while which nobody else writes."""
-        with self._writing, self._engine.begin() as connection:
+        with self._errors(), self._writing, self._engine.begin() as connection:
             if not self._is_sqlite:
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(LOCKED)))
             yield connection
@@ -144,22 +161,23 @@ class EventStore:
             connection.execute(BATCHES.insert().values(first_event=stored.first, last_event=stored.last, **row))
         return stored
 
-    def after(self, event: int, limit: int) -> list[tuple[int, float, bytes]]:
-        """The first event, the time and the body of at most ``limit`` batches behind an event."""
+    def after(self, event: int, limit: int) -> list[tuple[int, bytes]]:
+        """The first event and the body of at most ``limit`` batches behind an event."""
         columns = BATCHES.c
-        query = sa.select(columns.first_event, columns.received, columns.body).where(columns.last_event > event)
-        with self._engine.connect() as connection:
-            return [tuple(row) for row in connection.execute(query.order_by(columns.last_event).limit(limit))]
+        query = sa.select(columns.first_event, columns.body).where(columns.last_event > event)
+        with self._connection() as connection:
+            rows = connection.execute(query.order_by(columns.last_event).limit(limit))
+            return [(row.first_event, row.body) for row in rows]
 
     def last_event(self) -> int:
         """The number of the last event."""
-        with self._engine.connect() as connection:
+        with self._connection() as connection:
             return connection.execute(sa.select(sa.func.max(BATCHES.c.last_event))).scalar() or 0
 
     def next_sequence(self, client: str) -> int:
         """The first sequence number that a client has not used."""
         query = sa.select(sa.func.max(BATCHES.c.sequence)).where(BATCHES.c.client == client)
-        with self._engine.connect() as connection:
+        with self._connection() as connection:
             last = connection.execute(query).scalar()
         return 0 if last is None else last + 1
 
@@ -192,13 +210,13 @@ class EventStore:
     def decisions(self, limit: int) -> list[dict[str, Any]]:
         """What was decided of the last arrivals, the last first."""
         query = sa.select(DECISIONS).order_by(DECISIONS.c.event.desc()).limit(limit)
-        with self._engine.connect() as connection:
+        with self._connection() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
 
     def decided(self, nodes: Sequence[str]) -> dict[str, dict[str, Any]]:
         """The last decision of each of these nodes that has one."""
         query = sa.select(DECISIONS).where(DECISIONS.c.node.in_(nodes)).order_by(DECISIONS.c.event)
-        with self._engine.connect() as connection:
+        with self._connection() as connection:
             return {row["node"]: dict(row) for row in connection.execute(query).mappings()}
 
     # -- facts -------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from degem.ops.features import Features, dense, row_counts, row_normalize, row_n
 MIN_COLUMNS, MIN_ZEROS = 64, 0.5
 NUM_STATISTICS = 3
 BANK, NEIGHBOURS, FLOOR, AT_ONCE = 2048, 10, 1e-3, 4096
+BEYOND_COUNTING = 1e9  # dimensions of a bag of words; a model file holds no infinities
 
 
 def is_table(features: Features) -> bool:
@@ -36,7 +37,7 @@ class FeatureRows(nn.Module, ABC):
 
     def __init__(self) -> None:
         super().__init__()
-        self.register_buffer("dimension", torch.tensor(torch.inf))
+        self.register_buffer("dimension", torch.tensor(BEYOND_COUNTING))
 
     @abstractmethod
     def fit(self, sample: Features, rng: np.random.Generator) -> None:

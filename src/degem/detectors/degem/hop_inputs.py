@@ -14,7 +14,7 @@ from degem.detectors.degem.hop_batch import HopBatch
 from degem.graph import Graph
 from degem.ops.features import Features
 from degem.ops.mapped import release
-from degem.ops.neighbours import average, divisors, is_weighted, root_degrees, strengths
+from degem.ops.neighbours import divisors, returning, root_degrees, strengths
 from degem.propagation import Columns, KeptHops, choose_propagator
 from degem.training import OnProgress, silent
 
@@ -61,10 +61,7 @@ class HopInputs:
                 projected.append(np.asarray(encoded @ projection, dtype=np.float32))
             release(graph.features)
         inverse = np.asarray(1 / divisors(graph.adjacency), dtype=np.float32)
-        returning = average(graph.adjacency, inverse[:, None], self_weight=0.0)[:, 0]
-        if is_weighted(graph.adjacency):
-            returning = np.asarray(graph.adjacency.power(2) @ inverse, dtype=np.float32) * inverse
-        self.per_node = (statistics, degrees, returning)
+        self.per_node = (statistics, degrees, returning(graph.adjacency, inverse))
         self.columns = Columns.of(np.concatenate(projected)) if small else Columns.by_block(width, self._projected)
         self.hops, self.root = tuple(hops), root_degrees(graph.adjacency)
         self.propagator = choose_propagator(
@@ -94,9 +91,9 @@ class HopInputs:
 
     def corrupted(self, nodes: NDArray[np.int64], permutation: NDArray[np.int64]) -> HopBatch:
         """The same nodes where every node has the features of another: Deep Graph Infomax's negatives."""
-        statistics, degrees, returning = self.per_node
+        statistics, degrees, shares = self.per_node
         of = permutation[nodes]
-        per_node = (statistics[of], degrees[nodes], returning[nodes])
+        per_node = (statistics[of], degrees[nodes], shares[nodes])
         return self._batch(self._sample(self.columns.permuted(permutation), nodes), per_node)
 
     def blocks(self) -> Iterator[HopBatch]:

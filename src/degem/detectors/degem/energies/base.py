@@ -23,7 +23,7 @@ class TrainingRows:
         train: Which of them are in-distribution training nodes, as sorted indices.
         labels: The class of each training node, −1 where unknown.
         homophily: The homophily η of the training labels beyond chance.
-        dimension: The intrinsic dimension of the rows of a table; of bags of words it is infinite.
+        dimension: The intrinsic dimension of the rows of a table; of bags of words it is beyond counting.
         generator: Source of randomness.
     """
 

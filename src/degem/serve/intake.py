@@ -1,0 +1,149 @@
+"""What is acknowledged and in no snapshot yet: nodes that come and go, and provisional scores of new ones."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import scipy.sparse as sp
+
+from degem.errors import DegemError, quoted
+from degem.serve.events import AddEdge, AddNode, Batch, RemoveNode, UpdateNode
+from degem.serve.rows import NewRows
+from degem.serve.scoring import Scored
+from degem.serve.snapshot import Snapshot
+from degem.serve.store import Stored
+
+
+class EventError(DegemError):
+    """An event names a node that is not there, or one that is there already, or does not fit the model."""
+
+
+@dataclass
+class NewNode:
+    """A new node that no snapshot holds yet.
+
+    Arguments:
+        event: The number of the event that it came with.
+        features: Its features.
+        edges: The weights of its edges, by its neighbours' ids.
+        scored: Its provisional score, where there is one.
+    """
+
+    event: int
+    features: Sequence[float]
+    edges: dict[str, float] = field(default_factory=dict)
+    scored: Scored | None = None
+
+
+class Intake:
+    """What batches said that no snapshot has yet. Whoever changes it holds a lock.
+
+    Arguments:
+        num_features: How many features a node has.
+        weighted: Whether edges have weights.
+    """
+
+    def __init__(self, num_features: int, *, weighted: bool) -> None:
+        self.num_features, self.weighted = num_features, weighted
+        self.new: dict[str, NewNode] = {}
+        self._there: dict[str, tuple[int, bool]] = {}
+        self._received: dict[int, float] = {}
+
+    def waiting_since(self, event: int) -> float | None:
+        """When the oldest batch behind an event was received."""
+        return min((at for last, at in list(self._received.items()) if last > event), default=None)
+
+    def check(self, batch: Batch, now: Snapshot) -> dict[str, bool]:
+        """Refuse a batch that does not fit the graph; return which nodes it adds and removes."""
+        there: dict[str, bool] = {}
+
+        def is_there(node: str) -> bool:
+            if node in there:
+                return there[node]
+            return self._there[node][1] if node in self._there else now.row(node) is not None
+
+        for position, event in enumerate(batch.events):
+            place = f"events[{position}]"
+            if isinstance(event, AddNode | UpdateNode) and len(event.features) != self.num_features:
+                raise EventError(f"{place}: {len(event.features)} features, the model has {self.num_features}")
+            if isinstance(event, AddNode):
+                if is_there(event.id):
+                    raise EventError(f"{place}: node {quoted(event.id)} is there already: use update_node")
+                there[event.id] = True
+                continue
+            if isinstance(event, AddEdge) and event.weight != 1 and not self.weighted:
+                raise EventError(f"{place}: the model was fitted without weights of edges: leave weight out")
+            ends = (event.id,) if isinstance(event, UpdateNode | RemoveNode) else (event.source, event.target)
+            for node in ends:
+                if not is_there(node):
+                    raise EventError(f"{place}: there is no node {quoted(node)}")
+            if isinstance(event, RemoveNode):
+                there[event.id] = False
+        return there
+
+    def add(self, batch: Batch, stored: Stored, there: dict[str, bool]) -> list[str]:
+        """Take in a batch that is stored; return the new nodes that it is about."""
+        self._received[stored.last] = time.time()
+        self._there.update((node, (stored.last, is_there)) for node, is_there in there.items())
+        about: dict[str, None] = {}
+        for number, event in enumerate(batch.events, stored.first):
+            if isinstance(event, AddNode):
+                self.new[event.id] = NewNode(number, event.features)
+                about[event.id] = None
+            elif isinstance(event, UpdateNode):
+                if event.id in self.new:
+                    self.new[event.id].features = event.features
+                    about[event.id] = None
+            elif isinstance(event, RemoveNode):
+                self.new.pop(event.id, None)
+                about.pop(event.id, None)
+                for node, new in self.new.items():
+                    if new.edges.pop(event.id, None) is not None:
+                        about[node] = None
+            else:
+                for node, other in ((event.source, event.target), (event.target, event.source)):
+                    if node in self.new:
+                        self.new[node].edges.pop(other, None)
+                        if isinstance(event, AddEdge):
+                            self.new[node].edges[other] = event.weight
+                        about[node] = None
+        return list(about)
+
+    def forget(self, event: int) -> None:
+        """Forget what a snapshot as of an event has."""
+        for last in [last for last in self._received if last <= event]:
+            del self._received[last]
+        for node in [node for node, (last, _) in self._there.items() if last <= event]:
+            del self._there[node]
+        for node in [node for node, new in self.new.items() if new.event <= event]:
+            del self.new[node]
+
+    def rows_of(self, nodes: Sequence[str], now: Snapshot) -> tuple[list[str], NewRows]:
+        """Some new nodes, and behind them those that they are joined to, as rows to score."""
+        group = dict.fromkeys(node for node in nodes if node in self.new)
+        for node in list(group):
+            group.update(dict.fromkeys(other for other in self.new[node].edges if other in self.new))
+        place_of = {node: place for place, node in enumerate(group)}
+        places: dict[int, int] = {}
+        edges: list[tuple[int, int, float]] = []
+        among: list[tuple[int, int, float]] = []
+        for node, place in place_of.items():
+            for other, weight in self.new[node].edges.items():
+                row = now.row(other)
+                if other in place_of:
+                    among.append((place, place_of[other], weight))
+                elif row is not None:
+                    edges.append((place, places.setdefault(row, len(places)), weight))
+        features = np.array([self.new[node].features for node in group], dtype=np.float32)
+        near = np.array(list(places), dtype=np.int64)
+        size = len(group)
+        return list(group), NewRows(features, near, _sparse(edges, (size, len(near))), _sparse(among, (size, size)))
+
+
+def _sparse(entries: list[tuple[int, int, float]], shape: tuple[int, int]) -> sp.csr_array:
+    rows, columns, weights = np.array(entries, dtype=np.float64).reshape(-1, 3).T
+    places = rows.astype(np.int64), columns.astype(np.int64)
+    return sp.csr_array((weights.astype(np.float32), places), shape=shape)
