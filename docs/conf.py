@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from functools import partial, partialmethod
-from importlib import metadata
+from importlib import import_module, metadata
+from pkgutil import iter_modules
 
 from docutils.nodes import SkipNode, math, math_block
 from latex2mathml.converter import convert
@@ -30,12 +31,14 @@ extensions = [
     "sphinx_copybutton",
 ]
 smartquotes = False  # -- is an option
-exclude_patterns = ["figures", "images"]
+exclude_patterns = ["figures", "images", "static"]
 
 html_theme = "furo"
 html_title = "degem"
-html_show_sphinx = False
+html_show_sphinx = html_show_copyright = False
 html_math_renderer = "mathml"
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
@@ -87,9 +90,20 @@ def _point_inside(app: Sphinx, name: str, source: list[str]) -> None:
         source[0] = source[0].replace(f"]({outside}", f"]({inside}")
 
 
+def _every_module(app: Sphinx, name: str, source: list[str]) -> None:
+    """Let ``.. automodules:: PACKAGE`` stand for an automodule of the package and of each module in it."""
+
+    def directives(found: re.Match[str]) -> str:
+        inside = [f"{found[1]}.{module.name}" for module in iter_modules(import_module(found[1]).__path__)]
+        return "\n\n".join(f".. automodule:: {path}\n   :members:" for path in [found[1], *inside])
+
+    source[0] = re.sub(r"^\.\. automodules:: (\S+)$", directives, source[0], flags=re.MULTILINE)
+
+
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
     app.connect("source-read", _point_inside)
     app.connect("source-read", _append_commands)
+    app.connect("source-read", _every_module)
     inline, block = (partial(_latex_to_mathml, display=display) for display in ("inline", "block"))
     app.add_html_math_renderer("mathml", (inline, None), (block, None))

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 import degem
 from degem.detectors.registry import METHODS
@@ -40,15 +41,16 @@ def test_the_reference_has_every_public_name():
 def _described(page: Path) -> Iterator[object]:
     """What the directives of a page describe."""
     for kind, path, options in DIRECTIVE.findall(page.read_text(encoding="utf-8")):
-        if kind != "module":
+        if not kind.startswith("module"):
             yield _found(path)
             continue
-        module = import_module(path)
-        yield module
-        for name, thing in vars(module).items():
-            own = inspect.getmodule(thing) is module or "imported-members" in options
-            if own and not name.startswith("_"):
-                yield thing
+        package = import_module(path)
+        inside = iter_modules(package.__path__) if kind == "modules" else ()
+        for module in (package, *(import_module(f"{path}.{found.name}") for found in inside)):
+            for name, thing in vars(module).items():
+                own = inspect.getmodule(thing) is module or "imported-members" in options
+                if own and not name.startswith("_"):
+                    yield thing
 
 
 def _found(path: str) -> object:
