@@ -17,7 +17,7 @@ FLOORS = [
     {"shifts"},
     {"detectors"},
     {"explain"},
-    {"adapters", "groups", "compare"},
+    {"adapters", "groups", "drift", "compare"},
     {"bench"},
     {"engine"},
     {"report", "serve", "client"},

@@ -28,7 +28,7 @@ def fit(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite a model.")] = False,
     mkdir: Mkdir = False,
-    method: Annotated[str, typer.Option(help="The detector's name: see degem methods.")] = "degem",
+    method: Annotated[str, typer.Option(help="The detector's name, see degem methods, or module:Class.")] = "degem",
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the method; may be given many times."),

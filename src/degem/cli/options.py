@@ -132,6 +132,9 @@ class Inputs:
     embeddings: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Penultimate layer of your own network, in such a file.")
     ] = None
+    detector_class: Annotated[
+        str | None, typer.Option(metavar="MODULE:CLASS", help="The class of MODEL's method, where no package lists it.")
+    ] = None
     device: Annotated[
         str | None, typer.Option(help="cpu or cuda.", show_default="cpu; for a model where it was fitted")
     ] = None
@@ -142,6 +145,8 @@ class Inputs:
         from degem import Detector
 
         prepare_machine(self.threads, self.device)
+        if self.detector_class is not None:
+            Detector.registry.check(self.detector_class)  # importing a class registers it
         return Detector.load(model, device=self.device)
 
     def graph(self, name: str, *, model: Detector | None = None, needed: Sequence[str | None] = ()) -> Graph:

@@ -16,17 +16,17 @@ from torch.nn import functional as F
 from degem.calibration.known import KnownNodes
 from degem.detectors.base import Detector, ScoreResult
 from degem.detectors.cost import Cost
-from degem.detectors.degem.combine import Combination, combine
+from degem.detectors.degem.combine import Combination
 from degem.detectors.degem.cost import fit_cost
 from degem.detectors.degem.encoder_training import EncoderSettings, EncoderTrainer, Pool, draw_pool
 from degem.detectors.degem.encoding import is_table
 from degem.detectors.degem.energies import TrainingRows
 from degem.detectors.degem.energies.latent import CHAINS_AT_TEMPERATURE_ONE, HeadSettings
 from degem.detectors.degem.hold_out import hold_out
-from degem.detectors.degem.hop_batch import HopBatch, Latent
+from degem.detectors.degem.hop_batch import Latent
 from degem.detectors.degem.hop_inputs import HopInputs
 from degem.detectors.degem.model import DeGEMModel
-from degem.detectors.degem.row_scorer import RowScorer, Smoothing, result_of
+from degem.detectors.degem.row_scorer import RowScorer, ScoredRows, Smoothing, result_of
 from degem.detectors.restoring import restored
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph, as_graph
@@ -36,7 +36,7 @@ from degem.ops.langevin import LangevinSettings
 from degem.ops.logistic import fit_logistic
 from degem.ops.projection import fit_projection, sample_rows
 from degem.parameters import Count, Depth, Dropout, NonNegative, NonNegativeInt, Positive, Width
-from degem.propagation.hop_features import class_hop_means, hop_rows
+from degem.propagation.hop_features import class_hop_means
 from degem.propagation.smoothing import smooth_over_neighbours
 from degem.threads import one_thread
 from degem.training import History, OnProgress, seeded, silent, train
@@ -146,7 +146,6 @@ class DeGEM(Detector):
         self.model_ = model = self._new_model()
         model.rows.fit(some, np.random.default_rng(self.seed))
         means = self._class_hop_means(training)
-        model.hop_means.copy_(torch.from_numpy(means))
         wanted = class_directions(means[list(model.hops)])
         projection = fit_projection(
             model.rows.encode(some), model.projection.shape[1], 0, seed=self.seed, wanted=wanted
@@ -280,29 +279,20 @@ class DeGEM(Detector):
             on_progress=on_progress,
         )
 
-    # -- explaining --------------------------------------------------------------------------------------------
-
-    def hop_rows(self, graph: Graph, nodes: NDArray[np.int64]) -> list[Tensor]:
-        """Hop features 0 … L of some nodes, all of them: those the model does not use get no part in the score."""
-        rows = hop_rows(graph.adjacency, self.model_.rows.encode(graph.features), nodes, self.model_.hops[-1], 0.0)
-        return [torch.from_numpy(hop).to(self.device) for hop in rows]
-
-    def score_from_hops(self, hops: list[Tensor]) -> Tensor:
-        """Scores from hop features alone: at an average degree, and before smoothing."""
-        model = self.model_
-        model.eval()
-        projected = torch.stack([hops[hop] @ model.projection for hop in model.hops])
-        degree = torch.expm1(model.length_mean[0]).expand(len(hops[0])).clamp_min(1)
-        seen = projected / degree.sqrt()[:, None]
-        count = (hops[0] != 0).sum(dim=1).to(seen)
-        statistics = torch.stack([hops[0].norm(dim=1), count, model.rows.rarity(hops[0])], dim=1)
-        latent = model.encode(HopBatch.of(seen, statistics, degree, 1 / degree))
-        alone = torch.zeros_like(degree, dtype=torch.bool)
-        return combine(model.energies(latent), alone, model.needs_neighbours, model.combination)
-
-    def hop_reference(self) -> list[Tensor]:
-        """Mean hop features of each class."""
-        return list(self.model_.hop_means)
+    @torch.no_grad()
+    def scored_rows(self, graph: Graph, nodes: NDArray[np.int64]) -> ScoredRows:
+        """The rows of some nodes, as they are scored in the graph: what explanations mix."""
+        energies, _ = self._energies(graph)
+        inputs = self._inputs(graph)
+        batch = inputs.batch(nodes)
+        smoothing = energies[torch.from_numpy(nodes)] - self.model_.energies(self.model_.encode(batch))
+        return ScoredRows(
+            hops=batch.hops.cpu().numpy(),
+            degrees=inputs.per_node[1][nodes],
+            returning=batch.returning.cpu().numpy(),
+            smoothing=smoothing.cpu().numpy(),
+            combination=self._combination(graph, energies),
+        )
 
     # -- saving ------------------------------------------------------------------------------------------------
 
