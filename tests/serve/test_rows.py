@@ -22,9 +22,9 @@ def test_two_hops_of_new_nodes_are_exact_before_they_are_in_the_graph(
 
     rows, everything = ScoreRows(scorer), np.arange(size)
     rows.update(served_graph.adjacency, everything, everything, lambda some: features[some])
-    edges = sp.csr_array(np.array([[weight], [0]], dtype=np.float32))
+    edges = sp.csr_array((np.array([weight], np.float32), ([0], [5])), shape=(2, size))
     among = sp.csr_array(np.array([[0, weight], [weight, 0]], dtype=np.float32))
-    energies, chances, isolated = rows.provisional(NewRows(new, np.array([5]), edges, among))
+    energies, chances, isolated = rows.provisional(NewRows(new, edges, among))
 
     joined = sp.lil_array((size + 2, size + 2), dtype=np.float32)
     joined[:size, :size] = served_graph.adjacency
@@ -40,6 +40,5 @@ def test_two_hops_of_new_nodes_are_exact_before_they_are_in_the_graph(
     assert (np.abs(energies - smooth) < 0.5 * spread).all()
     assert chances is not None
     assert not isolated.any()
-    none = np.empty((1, 0), np.float32), np.zeros((1, 1), np.float32)
-    alone = NewRows(new[:1], np.empty(0, np.int64), *map(sp.csr_array, none))
+    alone = NewRows(new[:1], sp.csr_array((1, size), dtype=np.float32), sp.csr_array((1, 1), dtype=np.float32))
     assert rows.provisional(alone)[2].all()

@@ -249,10 +249,10 @@ def _add_protocol(app: FastAPI, service: Service, limits: Limits, may_read: Any)
         }
 
     @app.post(f"/v2/models/{name}/infer", dependencies=may_read, tags=tags, openapi_extra=_takes(Inference))
-    async def inference(request: Request) -> dict[str, Any]:
+    async def inference(request: Request) -> JSONResponse:
         """Score a subgraph that comes with the request."""
         asked, _ = await _parsed(request, Inference)
-        return await _in_thread(infer, service, asked, limits)  # type: ignore[no-any-return]
+        return JSONResponse(await _in_thread(infer, service, asked, limits))
 
 
 def _add_graph(app: FastAPI, service: Service, limits: Limits, may: dict[str, Any]) -> None:
@@ -260,7 +260,7 @@ def _add_graph(app: FastAPI, service: Service, limits: Limits, may: dict[str, An
     tags: list[Any] = ["graph"]
 
     @app.post("/v2/events", dependencies=may["write"], tags=tags, responses=_gives(TAKEN), openapi_extra=_takes(Batch))
-    async def events(request: Request) -> dict[str, Any]:
+    async def events(request: Request) -> JSONResponse:
         """Take a batch of events; once this answers, they are on the disk. New nodes get a provisional score."""
         batch, body = await _parsed(request, Batch)
         nodes = sum(hasattr(event, "id") for event in batch.events)
@@ -268,7 +268,7 @@ def _add_graph(app: FastAPI, service: Service, limits: Limits, may: dict[str, An
             raise RefusedError(
                 413, f"a batch has at most {limits.nodes:,} events of nodes and {limits.edges:,} of edges"
             )
-        return await _in_thread(service.submit, batch, body)  # type: ignore[no-any-return]
+        return JSONResponse(await _in_thread(service.submit, batch, body))
 
     @app.get("/v2/clients/{client:path}", dependencies=may["write"], tags=tags)
     def client_sequence(client: str) -> dict[str, Any]:
@@ -290,11 +290,11 @@ def _add_graph(app: FastAPI, service: Service, limits: Limits, may: dict[str, An
         responses=_gives({"event": 4712, "nodes": [NODE, None]}),
         openapi_extra=_takes(Ids),
     )
-    async def score(request: Request) -> dict[str, Any]:
+    async def score(request: Request) -> JSONResponse:
         """What is known of some nodes; null for one that is not there."""
         asked, _ = await _parsed(request, Ids)
         found = await _in_thread(service.answers, asked.ids, asked.alpha)
-        return {"event": service.snapshot.event, "nodes": found}
+        return JSONResponse({"event": service.snapshot.event, "nodes": found})
 
     @app.get("/v2/neighbourhood/{node:path}", dependencies=may["read"], tags=tags)
     def neighbourhood(node: str, depth: Annotated[int, Query(ge=1)] = 1) -> dict[str, Any]:

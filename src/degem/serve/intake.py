@@ -5,16 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from degem.errors import DegemError, quoted
-from degem.serve.events import AddEdge, AddNode, Batch, RemoveNode, UpdateNode
+from degem.serve.events import AddEdge, AddNode, Batch, RemoveEdge, RemoveNode, UpdateNode
 from degem.serve.rows import NewRows
-from degem.serve.scoring import Scored
 from degem.serve.snapshot import Snapshot
 from degem.serve.store import Stored
+
+WITH_FEATURES, OF_EDGES = (AddNode, UpdateNode), (AddEdge, RemoveEdge)  # a union would be made anew for each event
 
 
 class EventError(DegemError):
@@ -29,13 +31,13 @@ class NewNode:
         event: The number of the event that it came with.
         features: Its features.
         edges: The weights of its edges, by its neighbours' ids.
-        scored: Its provisional score, where there is one.
+        told: What is known of it, once it has a provisional score.
     """
 
     event: int
     features: Sequence[float]
     edges: dict[str, float] = field(default_factory=dict)
-    scored: Scored | None = None
+    told: dict[str, Any] | None = None
 
 
 class Intake:
@@ -59,29 +61,28 @@ class Intake:
     def check(self, batch: Batch, now: Snapshot) -> dict[str, bool]:
         """Refuse a batch that does not fit the graph; return which nodes it adds and removes."""
         there: dict[str, bool] = {}
+        before: dict[str, bool] = {}  # asked once for each node: a batch names some of them often
 
         def is_there(node: str) -> bool:
             if node in there:
                 return there[node]
-            return self._there[node][1] if node in self._there else now.row(node) is not None
+            if node not in before:
+                before[node] = self._there[node][1] if node in self._there else now.row(node) is not None
+            return before[node]
 
         for position, event in enumerate(batch.events):
-            place = f"events[{position}]"
-            if isinstance(event, AddNode | UpdateNode) and len(event.features) != self.num_features:
-                raise EventError(f"{place}: {len(event.features)} features, the model has {self.num_features}")
-            if isinstance(event, AddNode):
-                if is_there(event.id):
-                    raise EventError(f"{place}: node {quoted(event.id)} is there already: use update_node")
-                there[event.id] = True
-                continue
+            if isinstance(event, WITH_FEATURES) and len(event.features) != self.num_features:
+                found = f"{len(event.features)} features, the model has {self.num_features}"
+                raise EventError(f"events[{position}]: {found}")
             if isinstance(event, AddEdge) and event.weight != 1 and not self.weighted:
-                raise EventError(f"{place}: the model was fitted without weights of edges: leave weight out")
-            ends = (event.id,) if isinstance(event, UpdateNode | RemoveNode) else (event.source, event.target)
-            for node in ends:
-                if not is_there(node):
-                    raise EventError(f"{place}: there is no node {quoted(node)}")
-            if isinstance(event, RemoveNode):
-                there[event.id] = False
+                raise EventError(f"events[{position}]: the model was fitted without weights of edges: leave weight out")
+            is_new = isinstance(event, AddNode)
+            for node in (event.source, event.target) if isinstance(event, OF_EDGES) else (event.id,):
+                if is_there(node) == is_new:
+                    fault = f"node {quoted(node)} is there already: use update_node"
+                    raise EventError(f"events[{position}]: {fault if is_new else f'there is no node {quoted(node)}'}")
+            if isinstance(event, AddNode | RemoveNode):
+                there[event.id] = is_new
         return there
 
     def add(self, batch: Batch, stored: Stored, there: dict[str, bool]) -> list[str]:
@@ -127,7 +128,6 @@ class Intake:
         for node in list(group):
             group.update(dict.fromkeys(other for other in self.new[node].edges if other in self.new))
         place_of = {node: place for place, node in enumerate(group)}
-        places: dict[int, int] = {}
         edges: list[tuple[int, int, float]] = []
         among: list[tuple[int, int, float]] = []
         for node, place in place_of.items():
@@ -136,14 +136,14 @@ class Intake:
                 if other in place_of:
                     among.append((place, place_of[other], weight))
                 elif row is not None:
-                    edges.append((place, places.setdefault(row, len(places)), weight))
+                    edges.append((place, row, weight))
         features = np.array([self.new[node].features for node in group], dtype=np.float32)
-        near = np.array(list(places), dtype=np.int64)
         size = len(group)
-        return list(group), NewRows(features, near, _sparse(edges, (size, len(near))), _sparse(among, (size, size)))
+        return list(group), NewRows(features, _sparse(edges, size, len(now.alive)), _sparse(among, size, size))
 
 
-def _sparse(entries: list[tuple[int, int, float]], shape: tuple[int, int]) -> sp.csr_array:
+def _sparse(entries: list[tuple[int, int, float]], height: int, width: int) -> sp.csr_array:
+    """A matrix from its entries, sorted by rows."""
     rows, columns, weights = np.array(entries, dtype=np.float64).reshape(-1, 3).T
-    places = rows.astype(np.int64), columns.astype(np.int64)
-    return sp.csr_array((weights.astype(np.float32), places), shape=shape)
+    starts = np.searchsorted(rows, np.arange(height + 1)).astype(np.int32)
+    return sp.csr_array((weights.astype(np.float32), columns.astype(np.int32), starts), shape=(height, width))

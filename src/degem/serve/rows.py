@@ -27,13 +27,11 @@ class NewRows:
 
     Arguments:
         features: Their features, of shape (k, d₀).
-        neighbours: Rows of the graph that they are joined to, of shape (m,).
-        edges: The weights of the edges to these, of shape (k, m).
+        edges: The weights of their edges to rows of the graph, of shape (k, n).
         among: The weights of the edges among themselves, of shape (k, k).
     """
 
     features: Features
-    neighbours: Places
     edges: sp.csr_array
     among: sp.csr_array
 
@@ -117,30 +115,40 @@ class ScoreRows:
         :math:`A`, those of their neighbours :math:`y`, which are :math:`v` in the graph, and degrees :math:`d` before,
 
         .. math:: x^{(\ell)} = D_x^{-1} (A_{xx} x^{(\ell-1)} + A_{xy} y^{(\ell-1)}), \quad
-            y^{(\ell)} = D_y^{-1} (d_y v^{(\ell)} + A_{yx} x^{(\ell-1)})
+            y^{(\ell)} = D_y^{-1} (d_y v^{(\ell)} + A_{yx} x^{(\ell-1)}).
         """
-        near, edges, among = new.neighbours, new.edges, new.among
-        degrees = np.asarray(edges.sum(axis=1) + among.sum(axis=1), dtype=np.float32)
-        before = self.degrees[near][:, None]
-        after = before + edges.sum(axis=0, dtype=np.float32)[:, None]
-        divisors = _positive(degrees)[:, None]
+        edges, among, (count, size) = new.edges, new.among, new.edges.shape
+        starts, among_starts = _rows_of_entries(edges), _rows_of_entries(among)
+        near, places = np.unique(edges.indices, return_inverse=True)
+        before = self.degrees[edges.indices]
+        after = before + np.bincount(places, edges.data).astype(np.float32)[places]
+        degrees = np.bincount(starts, edges.data, count) + np.bincount(among_starts, among.data, count)
+        degrees = degrees.astype(np.float32)
+        inverse = 1 / _positive(degrees)
+        shares, among_shares = edges.data * inverse[starts], among.data * inverse[among_starts]
+        to_near = sp.csr_array((shares / after, places, edges.indptr), shape=(count, len(near)))
+        from_near = sp.csr_array((edges.data, places, edges.indptr), shape=(count, len(near)))
+        mean_among, mean_edges = _weighed(among, among_shares), _weighed(edges, shares)
+        among_new = sp.csr_array(sp.hstack([mean_among, to_near @ from_near.T]))
+        later = _weighed(edges, shares * before / after)
+
         projected, statistics = self.scorer.project(new.features)
-        rows = projected / np.sqrt(divisors)
-        theirs = self.hops.values[0, near] * np.sqrt(_positive(before) / after)
+        last, rows = projected * 0, projected * np.sqrt(inverse)[:, None]
+        theirs = _weighed(edges, shares * np.sqrt(_positive(before) / after))
         seen = [rows]
         for hop in range(1, self.scorer.num_hops + 1):
-            longer = (among @ rows + edges @ theirs) / divisors
-            theirs = (before * self.hops.values[hop, near] + edges.T @ rows) / after
-            rows = longer
+            rows, last = among_new @ np.vstack([rows, last]) + theirs @ self.hops.values[hop - 1, :size], rows
+            theirs = later
             if hop in self.scorer.hops:
                 seen.append(rows)
-        back = (among.power(2) @ (1 / divisors) + edges.power(2) @ (1 / after)) / divisors
-        energies, chances = self.scorer.energies(np.stack(seen), statistics, degrees, back[:, 0])
+        back = np.bincount(starts, shares * edges.data / after, count)
+        back += np.bincount(among_starts, among_shares * among.data * inverse[among.indices], count)
+        energies, chances = self.scorer.energies(np.stack(seen), statistics, degrees, back.astype(np.float32))
 
         def smoothed(own: Array, stored: ChangingHops) -> Array:
-            for values in stored.values[:-1]:
-                mean = (among @ own + edges @ values[near]) / divisors
-                own = np.where(degrees[:, None] == 0, own, stored.self_weight * own + stored.weight * mean)
+            for values in stored.values[:-1, :size]:
+                mixed = stored.self_weight * own + stored.weight * (mean_among @ own + mean_edges @ values)
+                own = np.where(degrees[:, None] == 0, own, mixed)
             return own
 
         energies[:, self.scorer.smoothed] = smoothed(energies[:, self.scorer.smoothed], self.smooth)
@@ -175,6 +183,16 @@ def _smoothing(smoothing: Smoothing, width: int, tolerance: float) -> ChangingHo
 def _positive(degrees: Array) -> Array:
     """Degrees to divide by: 1 for isolated nodes."""
     return np.where(degrees > 0, degrees, np.float32(1))
+
+
+def _rows_of_entries(matrix: sp.csr_array) -> Places:
+    """The row of each entry of a matrix."""
+    return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+
+
+def _weighed(matrix: sp.csr_array, weights: Array) -> sp.csr_array:
+    """The matrix with other entries in the places of its own."""
+    return sp.csr_array((weights, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def _blocks(length: int) -> list[slice]:

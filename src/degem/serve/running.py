@@ -23,6 +23,7 @@ from degem.serve.store import EventStore
 with needs_extra("serve", "the service"):
     import uvicorn
 
+SWITCH = 0.0005  # seconds: a request waits for Python's lock ten times, and the writer had it for 5 ms each time
 LOGGER = logging.getLogger("degem.serve")
 
 
@@ -76,6 +77,7 @@ def run(
     for logger in (LOGGER, logging.getLogger("uvicorn")):
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(logging.INFO)
+    sys.setswitchinterval(SWITCH)
     uvicorn.run(
         create_app(service, access, limits, own_hosts=access.is_open),
         host=host,

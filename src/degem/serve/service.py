@@ -164,10 +164,10 @@ class Service:
         if not stored.again:
             self._wake.set()
             scored = now.scoring.provisional(rows, now.scored) if nodes else None
-            for place, node in enumerate(nodes if scored else ()):
+            for node, told in zip(nodes, self._described(scored) if scored else (), strict=False):
                 new = self._intake.new.get(node)
-                if new is not None and scored is not None:
-                    new.scored = scored.of_rows(np.array([place]))
+                if new is not None:
+                    new.told = told
         added = [event.id for event in batch.events if isinstance(event, AddNode)]
         return {
             "first_event": stored.first,
@@ -182,37 +182,37 @@ class Service:
         """What is known of some nodes: None of one that is not there."""
         alpha = self.settings.alpha if alpha is None else alpha
         waiting = {node: self._intake.new.get(node) for node in nodes}  # before the snapshot, which may take them over
-        now, decided = self.snapshot, self.store.decided(nodes)
-        rows = {node: row for node in nodes if (row := now.row(node)) is not None}
-        exact = self._described(now.scored.of_rows(np.array(list(rows.values()), dtype=np.int64)), alpha)
-        known = dict(zip(rows, exact, strict=True))
+        now = self.snapshot
+        rows = {node: row for node in nodes if waiting[node] is None and (row := now.row(node)) is not None}
+        exact = self._described(now.scored.of_rows(np.array(list(rows.values()), dtype=np.int64))) if rows else []
+        known, decided = dict(zip(rows, exact, strict=True)), self.store.decided(list(rows)) if rows else {}
 
         def answer(node: str) -> dict[str, Any] | None:
             new = waiting[node]
             if new is not None:
-                status = "pending" if new.scored is None else "provisional"
-                event, degree = new.event, len(new.edges)
-                said = {} if new.scored is None else self._described(new.scored, alpha)[0]
+                status = "pending" if new.told is None else "provisional"
+                event, degree, told = new.event, len(new.edges), new.told or {}
             elif node in known:
-                status, event, degree, said = "exact", now.event, len(now.neighbours(rows[node])), known[node]
+                status, event, degree, told = "exact", now.event, len(now.neighbours(rows[node])), known[node]
             else:
                 return None
-            flagged = decided[node]["flagged"] if node in decided else None
-            return {"id": node, "status": status, "event": event, "degree": degree, "flagged_online": flagged} | said
+            flags = {"flagged": told["p_value"] <= alpha} if told else {}
+            flags |= {"flagged_online": decided[node]["flagged"] if node in decided else None}
+            return {"id": node, "status": status, "event": event, "degree": degree} | flags | told
 
         return [answer(node) for node in nodes]
 
-    def _described(self, scored: Scored, alpha: float) -> list[dict[str, Any]]:
-        p_values = scored.p_values()
-        described = []
-        for place, (score, p_value) in enumerate(zip(scored.scores.tolist(), p_values.tolist(), strict=True)):
-            told = {"score": score, "p_value": p_value, "flagged": p_value <= alpha}
-            if scored.classes is not None and scored.chances is not None:
-                told["class"] = self.class_names[scored.classes[place]]
-                told["class_probability"] = float(scored.chances[place])
-            told["terms"] = {name: float(term[place]) for name, term in scored.terms.items()}
-            described.append(told)
-        return described
+    def _described(self, scored: Scored) -> list[dict[str, Any]]:
+        """What is told of each node that has scores."""
+        columns: dict[str, list[Any]] = {"score": scored.scores.tolist(), "p_value": scored.p_values().tolist()}
+        if scored.classes is not None and scored.chances is not None:
+            columns["class"] = [self.class_names[place] for place in scored.classes]
+            columns["class_probability"] = scored.chances.tolist()
+        terms = [term.tolist() for term in scored.terms.values()]
+        columns["terms"] = [dict(zip(scored.terms, parts, strict=True)) for parts in zip(*terms, strict=True)]
+        if not terms:
+            columns["terms"] = [{}] * len(scored.scores)
+        return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
     # -- the thread that writes --------------------------------------------------------------------------------
 
