@@ -12,6 +12,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -113,6 +114,11 @@ class Ray:
             self._place.write(name, np.array([now.columns, now.memory]))
         columns, memory = self._place.rows(name, slice(None)).tolist()
         return Layout(columns, now.cpus, memory)
+
+    @property
+    def folder(self) -> Path | None:
+        """The store, if it is a folder."""
+        return self._place.folder
 
     def stored(self, name: str) -> Stored:
         """An array of the store."""
