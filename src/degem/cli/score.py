@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -85,9 +86,11 @@ def score(
     from degem.cli.progress import progress_bar
     from degem.training import Progress
 
-    write = write_table
+    write: Callable[[pd.DataFrame, Path], None] = write_table
     if engine is Engine.ray and out.suffix == "" and out != STDOUT:
-        from degem.engine import write_partitioned as write
+        from degem.engine import write_partitioned
+
+        write = write_partitioned
     else:
         check_table_path(out)
     check_folder(out, mkdir)

@@ -30,8 +30,8 @@ def read_memmap(folder: str | Path) -> Graph:
     The folder holds ``features.npy`` of shape (n, d₀) and type float32, the symmetric adjacency in CSR form without
     self-loops as ``indptr.npy`` (n + 1 numbers) and ``indices.npy`` (each row sorted), and, if there are such,
     ``weights.npy`` (float32, one an index), ``labels.npy`` (−1 where unknown), ``node_ids.npy`` and a boolean
-    ``mask_NAME.npy`` for each mask. Use int32 for the indices, and for ``indptr`` where it suffices, and int64 for labels: other types are read
-    into memory.
+    ``mask_NAME.npy`` for each mask. Use int32 for the indices, and for ``indptr`` where it suffices, and int64 for
+    labels: other types are read into memory.
 
     Arguments:
         folder: The folder.

@@ -261,5 +261,5 @@ def _hashes(column: pa.ChunkedArray) -> NDArray[np.int64]:
 
 
 def _plain(column: pa.ChunkedArray) -> NDArray[Any]:
-    values = column.to_numpy()
+    values: NDArray[Any] = column.to_numpy()
     return values if values.dtype.kind in "iu" else values.astype(str)
