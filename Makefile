@@ -16,6 +16,7 @@ demo: $(VENV)/installed
 test: $(VENV)/installed-dev
 	scripts/install-chromium
 	scripts/install-postgresql
+	scripts/install-s3-server
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup --cov --cov-report=term:skip-covered
 
 lint: $(VENV)/installed-dev

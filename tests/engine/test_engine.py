@@ -134,3 +134,15 @@ def test_a_cluster_that_is_not_there_is_one_line() -> None:
         connected("127.0.0.1:1"),
     ):
         pass
+
+
+def test_the_benchmark_gives_the_rows_of_the_local_runner(cluster: Any, data_dir: Path, tmp_path: Path) -> None:
+    what = ["main", "--methods", "degree,norm", "--datasets", "cornell", "--seeds", 1, "--protocol", "strict"]
+    for folder, engine in (("there", ["--engine", "ray", "--address", cluster.address]), ("here", ["--workers", "1"])):
+        assert command("bench", "run", *what, "--data-dir", data_dir, "--out", tmp_path / folder, *engine) == 0
+    there, here = (
+        pd.read_csv(tmp_path / folder / "results.csv").sort_values(["method", "shift"]) for folder in ("there", "here")
+    )
+    same = ["method", "dataset", "shift", "seed", "protocol", "auroc", "aupr", "fpr95", "parameters"]
+    pd.testing.assert_frame_equal(there[same].reset_index(drop=True), here[same].reset_index(drop=True))
+    assert there["error"].isna().all()

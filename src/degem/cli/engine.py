@@ -6,15 +6,18 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from degem.cli.common import print_json, print_table
+from degem.cli.options import Inputs, listed
 from degem.errors import ParameterError
 
 if TYPE_CHECKING:
     from degem import Detector, Graph
+    from degem.engine import Ray
     from degem.training import OnProgress
 
     Place = Callable[[OnProgress], AbstractContextManager[Any]]
@@ -49,6 +52,18 @@ def place_of(engine: Engine, address: str | None, store: str | None) -> Place:
     from degem.engine import Ray
 
     return lambda on_progress: Ray(store, address or "local", on_progress)
+
+
+def graph_there(cluster: Ray | None, name: str, inputs: Inputs, **how: Any) -> Graph:
+    """The graph that GRAPH stands for; partitioned Parquet is read by the cluster. ``how`` as in ``Inputs.graph``."""
+    if cluster is not None:
+        from degem.engine import is_partitioned, read_partitioned
+
+        if is_partitioned(Path(name)):
+            features = listed(inputs.feature_columns)
+            columns = {"id_column": inputs.id_column, "label_column": inputs.label_column}
+            return read_partitioned(cluster, Path(name), **columns, feature_columns=features)
+    return inputs.graph(name, **how)
 
 
 def tell_plan(detector: Detector, graph: Graph, cluster: tuple[int, int, str], as_json: bool) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from degem.cli.common import check_folder, exposed_nodes, print_json
-from degem.cli.engine import Address, Engine, EngineName, StoreUri, place_of, tell_plan
+from degem.cli.engine import Address, Engine, EngineName, StoreUri, graph_there, place_of, tell_plan
 from degem.cli.messages import tell
 from degem.cli.options import AsJson, Exposure, GraphArgument, Inputs, Mkdir, Seed, prepare_machine, takes_inputs
 from degem.errors import ParameterError, one_line
@@ -80,11 +80,11 @@ def fit(
         _tell_cost(detector, _read(graph, inputs, exposure), as_json)
         return
     out = _checked_target(out, force, mkdir)
-    loaded = _read(graph, inputs, exposure)
-    how = {"exposure": exposed_nodes(loaded, exposure)}
-    seconds = (
-        fit_what_fits(detector, loaded, **how) if engine is Engine.local else fitted(detector, loaded, place, **how)
-    )
+    if engine is Engine.ray:
+        loaded, seconds = _fitted_there(detector, place, graph, inputs, exposure)
+    else:
+        loaded = _read(graph, inputs, exposure)
+        seconds = fit_what_fits(detector, loaded, exposure=exposed_nodes(loaded, exposure))
     detector.save(out)
     _tell_fit(detector, out, loaded, seconds, as_json)
 
@@ -125,21 +125,28 @@ def _read(graph: str, inputs: Inputs, exposure: str | None) -> Graph:
 
 def fit_what_fits(detector: Detector, graph: Graph, **how: Any) -> float:
     """Fit what the machine has room for, ``how`` as in ``Detector.fit``; how many seconds it took."""
+    from degem.cli.progress import progress_bar
     from degem.detectors.cost import Estimable
 
     if isinstance(detector, Estimable):
         detector.estimate(graph).refuse_what_cannot_fit()
-    return fitted(detector, graph, place_of(Engine.local, None, None), **how)
+    start = time.perf_counter()
+    with progress_bar() as on_progress:
+        detector.fit(graph, on_progress=on_progress, **how)
+    return time.perf_counter() - start
 
 
-def fitted(detector: Detector, graph: Graph, place: Place, **how: Any) -> float:
-    """Fit in some place, ``how`` as in ``Detector.fit``; how many seconds it took."""
+def _fitted_there(
+    detector: Detector, place: Place, name: str, inputs: Inputs, exposure: str | None
+) -> tuple[Graph, float]:
+    """Read a graph and fit in some place; the graph, and how many seconds both took."""
     from degem.cli.progress import progress_bar
 
     start = time.perf_counter()
-    with progress_bar() as on_progress, place(on_progress):
-        detector.fit(graph, on_progress=on_progress, **how)
-    return time.perf_counter() - start
+    with progress_bar() as on_progress, place(on_progress) as cluster:
+        graph = graph_there(cluster, name, inputs, needed=[exposure])
+        detector.fit(graph, on_progress=on_progress, exposure=exposed_nodes(graph, exposure))
+    return graph, time.perf_counter() - start
 
 
 def _tell_cost(detector: Detector, graph: Graph, as_json: bool) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from degem.cli.common import STDOUT, check_folder, check_table_out, ids_in, print_json, write_table
-from degem.cli.engine import Address, Engine, EngineName, StoreUri, place_of
+from degem.cli.engine import Address, Engine, EngineName, StoreUri, graph_there, place_of
 from degem.cli.messages import LOGGER, tell
 from degem.cli.options import (
     Alpha,
@@ -41,7 +42,12 @@ RARE = 1e-3  # if chance alone does so more rarely than this
 def score(
     model: ModelArgument,
     graph: GraphArgument,
-    out: TableOut,
+    out: Annotated[
+        Path,
+        typer.Option(
+            metavar="TABLE", help="A .parquet or .csv file; - for CSV on standard output; with --engine ray a folder."
+        ),
+    ],
     mkdir: Mkdir = False,
     alpha: Alpha = 0.05,
     fdr: FalseDiscoveryRate = None,
@@ -79,7 +85,14 @@ def score(
     from degem.cli.progress import progress_bar
     from degem.training import Progress
 
-    check_table_out(out, mkdir, as_json)
+    write: Callable[[pd.DataFrame, Path], None] = write_table
+    if engine is Engine.ray and out.suffix == "" and out != STDOUT:
+        from degem.engine import write_partitioned
+
+        write = write_partitioned
+        check_folder(out, mkdir)
+    else:
+        check_table_out(out, mkdir, as_json)
     check_folder(online, mkdir)
     if onto is not None and (new_since or nodes):
         raise ParameterError("--onto judges the nodes of GRAPH: leave out --new-since and --nodes")
@@ -89,30 +102,29 @@ def score(
         raise ParameterError("--online STATE judges arrivals: say which with --new-since or --nodes")
     place = place_of(engine, address, store)
     detector = inputs.detector(model)
-    with progress_bar() as on_progress:
+    with progress_bar() as on_progress, place(on_progress) as cluster:
         on_progress(Progress("read", 0, 1))
         if onto is None:
-            loaded = inputs.graph(graph, model=detector)
+            loaded = graph_there(cluster, graph, inputs, model=detector)
             only = judged_ids(loaded, detector, model, inputs, new_since, nodes)
         else:
             before, loaded = inputs.graph_joined(graph, onto, detector)
             only = loaded.node_ids[before.num_nodes :].tolist()
         on_progress(Progress("score", 0, 1))
-        with place(on_progress):
-            table = detector.score_table(
-                loaded,
-                alpha=alpha,
-                fdr=None if online else fdr,
-                only=only,
-                by_degree=by_degree,
-                exchangeable=exchangeable.value,
-            )
+        table = detector.score_table(
+            loaded,
+            alpha=alpha,
+            fdr=None if online else fdr,
+            only=only,
+            by_degree=by_degree,
+            exchangeable=exchangeable.value,
+        )
     if online is not None and fdr is not None:
         with OnlineFDR.shared(online, fdr) as stream:
             table["is_ood"] = stream.decide(table["p_value"].to_numpy())
-            write_table(table, out)  # before the state: a run that fails may be repeated
+            write(table, out)  # before the state: a run that fails may be repeated
     else:
-        write_table(table, out)
+        write(table, out)
     flagged = int(table["is_ood"].sum())
     if online is None and exchangeable is Exchangeable.nodes and not by_degree:
         _explain(table, len(detector.calibration_), alpha, fdr)

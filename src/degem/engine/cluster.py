@@ -12,6 +12,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from degem.engine.layout import BLOCK_ROWS, MAP_BYTES, Layout, Node, divided
 from degem.engine.packing import packed
 from degem.engine.stages import map_block, run_task, walk
-from degem.engine.store import Publisher, Store, Stored
+from degem.engine.store import Publisher, Store, Stored, forget
 from degem.errors import DegemError, one_line
 from degem.extras import needs_extra
 from degem.ops.mapped import BLOCK
@@ -33,6 +34,7 @@ from degem.training import OnProgress, Progress, silent
 with needs_extra("ray", "the engine"):
     import ray
     from ray import exceptions
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 TRIES = 4  # of a task whose worker or node is lost
 PATIENCE = 60.0  # seconds to wait for a node that has room for a task
@@ -103,7 +105,10 @@ class Ray:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._leave.close()
+        with self._leave:
+            if self.folder is None:
+                _everywhere(forget, self.store)
+                forget(self.store)
 
     def layout(self, num_nodes: int, width: int) -> Layout:
         """How columns of a graph are divided: as the first run into this store did."""
@@ -113,6 +118,11 @@ class Ray:
             self._place.write(name, np.array([now.columns, now.memory]))
         columns, memory = self._place.rows(name, slice(None)).tolist()
         return Layout(columns, now.cpus, memory)
+
+    @property
+    def folder(self) -> Path | None:
+        """The store, if it is a folder."""
+        return self._place.folder
 
     def stored(self, name: str) -> Stored:
         """An array of the store."""
@@ -148,7 +158,7 @@ class Ray:
                     )
                     reference = asked.remote(shared, folder, (span.start, span.stop), self.store, work.cpus)
                     running[reference] = span
-                ready, _ = ray.wait(list(running), timeout=POLL) if running else ([], time.sleep(POLL))
+                ready, _ = ray.wait(list(running), timeout=POLL)
                 if ready or _fits_somewhere(work):
                     waiting_since = time.monotonic()
                 elif time.monotonic() - waiting_since > PATIENCE:
@@ -314,6 +324,14 @@ def nodes() -> list[Node]:
     """The machines of the cluster that have cores, as they are now."""
     alive = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     return [Node(int(found["CPU"]), found.get("memory", 0.0)) for found in alive if found.get("CPU", 0) >= 1]
+
+
+def _everywhere(function: Callable[[str], None], argument: str) -> None:
+    """Call a function on every machine."""
+    places = [NodeAffinitySchedulingStrategy(node["NodeID"], soft=True) for node in ray.nodes() if node["Alive"]]
+    task = ray.remote(function)
+    calls = [task.options(num_cpus=0, scheduling_strategy=place).remote(argument) for place in places]
+    ray.wait(calls, num_returns=len(calls), timeout=PATIENCE)
 
 
 def _room(cpus: int) -> int:

@@ -19,9 +19,9 @@ with needs_extra("ray", "the engine"):
 LARGE = 1 << 18  # bytes from which an array goes by way of the store
 
 
-class _Packer(CloudPickler):  # type: ignore[misc]
+class _Packer(CloudPickler):
     def __init__(self, file: io.BytesIO, publisher: Publisher) -> None:
-        super().__init__(file, protocol=5)
+        super().__init__(file, protocol=5)  # type: ignore[no-untyped-call]
         self.publisher = publisher
 
     def persistent_id(self, value: Any) -> Any:
@@ -36,7 +36,7 @@ class _Packer(CloudPickler):  # type: ignore[misc]
         """Tensors as arrays."""
         if type(value) is torch.Tensor:
             return _tensor, (value.detach().cpu().numpy(), str(value.device))
-        return super().reducer_override(value)
+        return super().reducer_override(value)  # type: ignore[no-untyped-call]
 
 
 class _Unpacker(pickle.Unpickler):
@@ -59,7 +59,7 @@ def _tensor(array: NDArray[Any], device: str) -> torch.Tensor:
 def packed(value: Any, publisher: Publisher) -> bytes:
     """The bytes of a value; equal values have equal bytes."""
     file = io.BytesIO()
-    _Packer(file, publisher).dump(value)
+    _Packer(file, publisher).dump(value)  # type: ignore[no-untyped-call]
     return file.getvalue()
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
+import shutil
 import tempfile
 import weakref
 from collections import Counter
@@ -52,8 +54,13 @@ class Store:
                 return fs.LocalFileSystem(), str(Path(self.uri).absolute())
             system, root = fs.FileSystem.from_uri(self.uri)
         except (ArrowException, OSError, ValueError, ImportError) as error:
-            raise DegemError(f"--store {self.uri} cannot be opened: {error}") from None
+            raise DegemError(f"--store {self.shown} cannot be opened: {error}") from None
         return system, root.rstrip("/")
+
+    @property
+    def shown(self) -> str:
+        """The URI without a key and a secret."""
+        return re.sub("//[^/@]*@", "//", self.uri)
 
     @property
     def folder(self) -> Path | None:
@@ -132,7 +139,7 @@ class Store:
         try:
             yield
         except (OSError, ArrowException) as error:
-            raise DegemError(f"{self.uri}: {name} cannot be read or written: {error}") from None
+            raise DegemError(f"{self.shown}: {name} cannot be read or written: {error}") from None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Connections stay behind."""
@@ -214,13 +221,18 @@ def checksum(array: NDArray[Any]) -> str:
     digest = hashlib.sha256(f"{array.dtype.str} {array.shape}".encode())
     step = max(1, CHUNK * len(array) // max(array.nbytes, 1)) if array.ndim else 1
     for start in range(0, len(array) if array.ndim else 1, step):
-        digest.update(np.ascontiguousarray(array[start : start + step] if array.ndim else array))
+        digest.update(np.ascontiguousarray(array[start : start + step] if array.ndim else array).data)
     return digest.hexdigest()[:32]
 
 
 def cache_folder(uri: str) -> Path:
     """Where a machine keeps what it fetched from an object store."""
     return Path(tempfile.gettempdir()) / f"degem-{os.getuid()}-{hashlib.sha256(uri.encode()).hexdigest()[:16]}"
+
+
+def forget(uri: str) -> None:
+    """Give back what this machine's cache takes."""
+    shutil.rmtree(cache_folder(uri), ignore_errors=True)
 
 
 def _header(file: Any) -> tuple[tuple[int, ...], np.dtype[Any], int]:

@@ -119,7 +119,7 @@ def class_hop_means(
     columns, hops = Columns.of(share), range(num_hops + 1)
     with propagator.keep(adjacency, columns, hops, self_weight=self_weight) as kept:
         blocks = propagator.map_rows(partial(_weighted_sums, encode), kept, features, root, block_rows=BLOCK)
-        total = sum(each for (sums,) in blocks for each in sums)
+        total = sum(each for (sums,) in blocks for each in np.asarray(sums))
     return np.asarray(total).T.reshape(num_hops + 1, share.shape[1], features.shape[1])
 
 

@@ -125,7 +125,7 @@ class KeptHops:
     @property
     def num_nodes(self) -> int:
         """The number of nodes n."""
-        return self._strips[0][1].shape[1]
+        return int(self._strips[0][1].shape[1])
 
     def rows(self, rows: slice) -> NDArray[np.float32]:
         """Some nodes, of shape (hops, nodes, r)."""

@@ -35,7 +35,7 @@ def smooth_over_neighbours(
         return values
     propagator, steps = choose_propagator(2 * values.nbytes), (num_steps,)
     with propagator.keep(adjacency, Columns.of(values), steps, self_weight=1 - weight, weight=weight) as kept:
-        smooth = kept.rows(slice(0, len(values)))[0]
+        smooth: NDArray[np.float32] = kept.rows(slice(0, len(values)))[0]
     isolated = np.diff(adjacency.indptr) == 0
     smooth[isolated] = values[isolated]
     return smooth
