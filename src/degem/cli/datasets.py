@@ -19,7 +19,8 @@ def datasets(
 
     Example: degem datasets --data-dir data
     """
-    from degem.data.datasets import DATASETS, data_root, missing_files
+    from degem.data.datasets import DATASETS, missing_files
+    from degem.data.locations import data_root
 
     rows: list[dict[str, Any]] = []
     for name, dataset in DATASETS.items():

@@ -24,7 +24,6 @@ from degem.cli.options import (
     ModelArgument,
     NewSince,
     Nodes,
-    TableOut,
     takes_inputs,
 )
 from degem.errors import ParameterError

@@ -23,7 +23,7 @@ from degem.detectors.degem.encoding import is_table
 from degem.detectors.degem.energies import TrainingRows
 from degem.detectors.degem.energies.latent import CHAINS_AT_TEMPERATURE_ONE, HeadSettings
 from degem.detectors.degem.hold_out import hold_out
-from degem.detectors.degem.hop_batch import Latent
+from degem.detectors.degem.hop_batch import HopBatch, Latent
 from degem.detectors.degem.hop_inputs import HopInputs
 from degem.detectors.degem.model import DeGEMModel
 from degem.detectors.degem.row_scorer import RowScorer, ScoredRows, Smoothing, result_of
