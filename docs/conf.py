@@ -62,7 +62,7 @@ TypeAliasForwardRef.__repr__ = lambda self: self.name  # what a union of such a 
 autoclass_content = "class"
 
 nitpicky = True
-nitpick_ignore_regex = [("py:class", r"(?!degem).*"), ("py:class", r"degem\..*\._\w+")]  # of others, and private ones
+nitpick_ignore_regex = [("py:class", ".*")]  # types in signatures, which may be of other packages or inner ones
 copybutton_exclude = ".linenos, .gp, .go"
 
 # Files beside docs/ that pages link to, and the pages that hold them here.
