@@ -24,8 +24,8 @@ import measure
 import torch
 
 from degem import Detector, Graph
+from degem.data.archives import read_memmap
 from degem.data.datasets import load_dataset
-from degem.data.memmap import read_memmap
 from degem.ops.langevin import langevin
 
 DATASETS = "cora,chameleon,actor,amazon-photo,cornell,arxiv-structural"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -15,8 +14,7 @@ from degem.bench.processes import fork_server, shares
 from degem.bench.specs import Task
 from degem.bench.store import Row, Store
 from degem.bench.worker import BUSY, Group, failed, key_of, work
-from degem.data.datasets import missing_files
-from degem.data.locations import data_root
+from degem.data.datasets import data_root, missing_files
 from degem.shifts.base import CITATION, EXPOSURE_DOMAIN, ID_DOMAIN, OOD_DOMAINS
 from degem.shifts.scenarios import SYNTHETIC, TWITCH, kind_of
 
@@ -83,7 +81,7 @@ def run(
         while waiting or active:
             while waiting and len(active) < count:
                 group = waiting.pop(0)
-                process = context.Process(target=work, args=(group, folder, data_dir, threads, os.getpid()))
+                process = context.Process(target=work, args=(group, folder, data_dir, threads))
                 process.start()
                 active.append((process, group))
                 status.running[_name(group)] = time.perf_counter()

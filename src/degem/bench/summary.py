@@ -105,6 +105,12 @@ class Entry:
     unseen: bool = False
 
     @property
+    def place(self) -> str:
+        """The dataset and the shift, with the share of labels where not all are kept."""
+        rate = "" if self.label_rate == 1 else f", {self.label_rate:.0%} labels"
+        return f"{self.dataset} {self.shift}{rate}"
+
+    @property
     def difference(self) -> float:
         """Ours minus the paper's."""
         return self.ours.mean - self.published if self.ours else math.nan

@@ -6,12 +6,12 @@ import contextlib
 import fcntl
 import gc
 import hashlib
+import multiprocessing
 import os
 import resource
 import signal
 import sys
 import threading
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -53,11 +53,11 @@ class Group:
     tasks: tuple[Task, ...]
 
 
-def work(group: Group, folder: Path, data_dir: Path, threads: int, parent: int) -> None:
+def work(group: Group, folder: Path, data_dir: Path, threads: int) -> None:
     """Run a group in this process and append its rows to the store, method by method."""
     torch.set_num_threads(threads)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to answer
-    _end_with(parent)
+    threading.Thread(target=_end_with, args=(multiprocessing.parent_process(),), daemon=True).start()
     store = Store(folder)
     if _claimed(group, folder) is None:
         sys.exit(BUSY)
@@ -86,8 +86,7 @@ def _claimed(group: Group, folder: Path) -> int | None:
 
 def key_of(task: Task) -> tuple[str, ...]:
     """What tells the row of a task from others."""
-    place = (task.dataset, task.shift, str(task.seed), task.protocol)
-    return task.variant.method, *place, version("degem"), task.parameters
+    return _row_of(task).key
 
 
 def _scenario(group: Group, data_dir: Path) -> Scenario | Arrival:
@@ -149,18 +148,10 @@ def _row_of(task: Task, **found: Any) -> Row:
     return Row(*place, version=version("degem"), parameters=task.parameters, **found)
 
 
-def _end_with(parent: int) -> None:
+def _end_with(parent: Any) -> None:
     """End this process when its parent is gone, so that a killed run leaves nothing computing."""
-
-    def watch() -> None:
-        while True:
-            time.sleep(1)
-            try:
-                os.kill(parent, 0)
-            except ProcessLookupError:
-                os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
+    parent.join()
+    os._exit(1)
 
 
 def _reset_peak() -> None:

@@ -1,4 +1,4 @@
-"""Nodes that are found again in a graph that has grown."""
+"""Nodes that are found again in a graph that has grown, and which nodes a fit has seen."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ from numpy.typing import NDArray
 
 from degem.errors import ModelFileError
 from degem.graph import Graph
-from degem.model_file import tensor_of
+from degem.model_file import tensor_of, tensors_of
 
-ENOUGH, MOST_EDGES = (
-    0.5,
-    10_000,
-)  # of the nodes, and of their edges, must be in a graph that has grown from the one they were in
+ENOUGH = 0.5  # of the nodes, and of their edges, must be in a graph that has grown from the one they were in
+MOST_EDGES = 10_000  # that are looked for
 
 
 @dataclass(frozen=True)
@@ -82,8 +80,7 @@ class KnownNodes:
 
     def state(self) -> dict[str, torch.Tensor]:
         """The numbers, as named tensors."""
-        arrays = {"ids": self.ids, "signatures": self.signatures, "ends": self.ends, "neighbours": self.neighbours}
-        return {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
+        return tensors_of(vars(self))
 
     @classmethod
     def restored(cls, state: dict[str, torch.Tensor], prefix: str) -> KnownNodes:
@@ -154,3 +151,44 @@ class IdIndex:
         first = np.searchsorted(self.hashes, wanted)
         unique = np.searchsorted(self.hashes, wanted, side="right") == first + 1
         return np.where(unique, self.order[np.minimum(first, len(self.order) - 1)], -1)
+
+
+@dataclass(frozen=True)
+class FitNodes:
+    """The nodes of the graph of a fit, as hashes of their ids.
+
+    Arguments:
+        present: All of them, sorted.
+        seen: Those of the training graph, sorted: all but the calibration nodes.
+    """
+
+    present: NDArray[np.int64]
+    seen: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, graph: Graph, training_graph: Graph) -> FitNodes:
+        """The nodes of a graph, and those of the training graph that was made of it.
+
+        Example:
+            >>> graph = Graph.from_arrays(features=np.eye(2), edges=[(0, 1)], node_ids=["a", "b"])
+            >>> FitNodes.of(graph, graph.subgraph([0])).new_in(graph)
+            array([False, False])
+        """
+        return cls(np.sort(hashed(graph.node_ids)), np.sort(hashed(training_graph.node_ids)))
+
+    def new_in(self, graph: Graph) -> NDArray[np.bool_]:
+        """Which nodes of a graph were not there at the fit."""
+        return ~np.isin(hashed(graph.node_ids), self.present)
+
+    def seen_in(self, graph: Graph) -> NDArray[np.bool_]:
+        """Which nodes of a graph the fit has seen."""
+        return np.isin(hashed(graph.node_ids), self.seen)
+
+    def state(self) -> dict[str, torch.Tensor]:
+        """The hashes, as named tensors."""
+        return tensors_of(vars(self))
+
+    @classmethod
+    def restored(cls, state: dict[str, torch.Tensor], prefix: str) -> FitNodes:
+        """The inverse of :meth:`state`, from tensors whose names begin with a prefix."""
+        return cls(*(tensor_of(state, f"{prefix}{name}", torch.int64, None).numpy() for name in ("present", "seen")))

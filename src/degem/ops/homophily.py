@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numba
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -50,8 +47,10 @@ def labelled_edges(adjacency: sp.csr_array, labels: NDArray[np.int64]) -> tuple[
         >>> labelled_edges(sp.csr_array(np.ones((3, 3)) - np.eye(3)), np.array([0, 1, -1]))
         (1, 0)
     """
-    known, agree = _count(adjacency.indptr, adjacency.indices, labels)
-    return int(known) // 2, int(agree) // 2
+    known = labels >= 0
+    between, known_labels = sp.coo_array(adjacency[known][:, known]), labels[known]
+    agree = known_labels[between.row] == known_labels[between.col]
+    return between.nnz // 2, int(agree.sum()) // 2
 
 
 def guessed_homophily(adjacency: sp.csr_array, points: NDArray[np.float32], labels: NDArray[np.int64]) -> float:
@@ -101,18 +100,3 @@ def guessed_homophily(adjacency: sp.csr_array, points: NDArray[np.float32], labe
 
 def _between(value: float, low: float, high: float) -> float:
     return (value - low) / max(high - low, 1e-9)
-
-
-@numba.njit(cache=True)
-def _count(indptr: Any, indices: Any, labels: Any) -> Any:
-    known, agree = 0, 0
-    for row in range(len(labels)):
-        here = labels[row]
-        end = indptr[row + 1] if here >= 0 else indptr[row]  # an if around the loop makes numba lose the sums
-        for entry in range(indptr[row], end):
-            other = labels[indices[entry]]
-            if other >= 0:
-                known += 1
-            if other == here:
-                agree += 1
-    return known, agree
