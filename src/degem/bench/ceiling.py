@@ -41,15 +41,13 @@ def cross_fitted(growth: Growth, seed: int) -> NDArray[np.float64]:
         seed: Seed of the folds and of the trees.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
-    from sklearn.model_selection import StratifiedKFold
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
-    columns = node_columns(growth.graph, seed)
     is_ood = np.isin(np.arange(growth.graph.num_nodes), growth.ood)
-    scores = np.empty(len(is_ood))
-    for train, test in StratifiedKFold(NUM_FOLDS, shuffle=True, random_state=seed).split(columns, is_ood):
-        trees = HistGradientBoostingClassifier(class_weight="balanced", random_state=seed)
-        scores[test] = trees.fit(columns[train], is_ood[train]).decision_function(columns[test])
-    return scores
+    trees = HistGradientBoostingClassifier(class_weight="balanced", random_state=seed)
+    folds = StratifiedKFold(NUM_FOLDS, shuffle=True, random_state=seed)
+    columns = node_columns(growth.graph, seed)
+    return np.asarray(cross_val_predict(trees, columns, is_ood, cv=folds, method="decision_function"))
 
 
 def node_columns(graph: Graph, seed: int) -> NDArray[np.float64]:

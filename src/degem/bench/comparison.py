@@ -79,25 +79,11 @@ def _paired_t(pairs: Sequence[float]) -> float:
     return float(stats.ttest_1samp(pairs, 0.0).pvalue)
 
 
-@dataclass(frozen=True)
-class Field:
-    """Cells that are compared together.
-
-    Arguments:
-        name: What it is called.
-        protocol: The protocol of its rows.
-        holds: Whether a row belongs to it, given the protocol.
-    """
-
-    name: str
-    protocol: str
-    holds: Callable[[Row], bool]
-
-
-FIELDS = (
-    Field("arrival, made shifts", "arrival", lambda row: kind_of(row.shift) not in NATURAL),
-    Field("arrival, natural shifts", "arrival", lambda row: kind_of(row.shift) in NATURAL),
-    Field("whole graph", "strict", lambda row: not row.dataset.startswith(SYNTHETIC)),
+# Cells that are compared together: what they are called, the protocol of their rows, and which of these belong to them.
+FIELDS: tuple[tuple[str, str, Callable[[Row], bool]], ...] = (
+    ("arrival, made shifts", "arrival", lambda row: kind_of(row.shift) not in NATURAL),
+    ("arrival, natural shifts", "arrival", lambda row: kind_of(row.shift) in NATURAL),
+    ("whole graph", "strict", lambda row: not row.dataset.startswith(SYNTHETIC)),
 )
 
 
@@ -111,11 +97,10 @@ def standings_grid(rows: Sequence[Row]) -> Grid:
     """
     plain = [row for row in rows if not row.error and Described.model_validate_json(row.parameters).label_rate == 1]
     parts = []
-    for field in FIELDS:
-        here = [row for row in plain if row.protocol == field.protocol and field.holds(row)]
-        lines = _lines(here, field.protocol)
+    for name, protocol, belongs in FIELDS:
+        lines = _lines([row for row in plain if row.protocol == protocol and belongs(row)], protocol)
         if lines:
-            parts.append((field.name, tuple(tuple((text, PLAIN) for text in line) for line in lines)))
+            parts.append((name, tuple(tuple((text, PLAIN) for text in line) for line in lines)))
     header = ("the other", "cells", "its AUROC", "degem there", "degem wins", "loses", "p", "seconds", "MiB")
     notes = (
         f"The {SHOWN} detectors without OOD examples whose mean AUROC is highest beside degem's on shared cells.",

@@ -9,14 +9,15 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
 from degem.bench.processes import fork_server, shares
 from degem.bench.specs import Task
 from degem.bench.store import Row, Store
-from degem.bench.worker import BUSY, Group, failed, key_of, work
+from degem.bench.worker import BUSY, Group, failed, graph_key, key_of, work
 from degem.data.datasets import data_root, missing_files
 from degem.shifts.base import CITATION, EXPOSURE_DOMAIN, ID_DOMAIN, OOD_DOMAINS
-from degem.shifts.scenarios import SYNTHETIC, TWITCH, kind_of
+from degem.shifts.scenarios import SYNTHETIC, TWITCH
 
 POLL = 0.2
 
@@ -108,10 +109,10 @@ def run(
 
 def grouped(tasks: Iterable[Task]) -> list[Group]:
     """Tasks by training graph, in the order they came."""
-    found: dict[tuple[str, str, int, str, float], list[Task]] = defaultdict(list)
+    found: dict[tuple[Any, ...], list[Task]] = defaultdict(list)
     for task in tasks:
-        found[task.dataset, kind_of(task.shift), task.seed, task.protocol, task.label_rate].append(task)
-    return [Group(*key, tuple(members)) for key, members in found.items()]
+        found[graph_key(task)].append(task)
+    return [tuple(members) for members in found.values()]
 
 
 def absent_datasets(datasets: Iterable[str], data_dir: Path | None = None) -> dict[str, list[Path]]:
@@ -136,9 +137,10 @@ def _lost(group: Group, rows: Sequence[Row], exitcode: int) -> list[Row]:
     finished = {row.key for row in rows}
     reason = f"killed by signal {-exitcode}" if exitcode < 0 else f"ended with code {exitcode}"
     text = f"the worker was {reason}; too little memory is the usual cause"
-    return [failed(task, text) for task in group.tasks if key_of(task) not in finished]
+    return [failed(task, text) for task in group if key_of(task) not in finished]
 
 
 def _name(group: Group) -> str:
-    rate = "" if group.label_rate == 1 else f" {group.label_rate:.0%} of labels"
-    return f"{group.dataset} {group.kind} seed {group.seed}{rate}"
+    dataset, kind, seed, _, label_rate = graph_key(group[0])
+    rate = "" if label_rate == 1 else f" {label_rate:.0%} of labels"
+    return f"{dataset} {kind} seed {seed}{rate}"

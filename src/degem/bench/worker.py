@@ -14,7 +14,7 @@ import sys
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -27,30 +27,18 @@ from degem.bench.store import Row, Store
 from degem.detectors import Detector
 from degem.detectors.backbone import BackboneCache, BackboneDetector
 from degem.shifts import Arrival, Scenario, Settings, load_arrival, load_scenario
+from degem.shifts.scenarios import kind_of
 
 BUSY = 75  # exit code: another run works on the same group
 CLAIMS = ".claims"
 
 
-@dataclass(frozen=True)
-class Group:
-    """Tasks on one training graph; detectors that share a network train it once.
+Group = tuple[Task, ...]  # on one training graph; detectors that share a network train it once
 
-    Arguments:
-        dataset: The dataset.
-        kind: The kind of shift.
-        seed: The seed.
-        protocol: The protocol.
-        label_rate: The share of training labels.
-        tasks: What to do.
-    """
 
-    dataset: str
-    kind: str
-    seed: int
-    protocol: str
-    label_rate: float
-    tasks: tuple[Task, ...]
+def graph_key(task: Task) -> tuple[str, str, int, str, float]:
+    """What tells one training graph from another: dataset, kind of shift, seed, protocol, share of training labels."""
+    return task.dataset, kind_of(task.shift), task.seed, task.protocol, task.label_rate
 
 
 def work(group: Group, folder: Path, data_dir: Path, threads: int) -> None:
@@ -62,9 +50,9 @@ def work(group: Group, folder: Path, data_dir: Path, threads: int) -> None:
     if _claimed(group, folder) is None:
         sys.exit(BUSY)
     done = {key for key, row in store.latest().items() if not row.error}  # by another run, meanwhile
-    group = replace(group, tasks=tuple(task for task in group.tasks if key_of(task) not in done))
+    left = tuple(task for task in group if key_of(task) not in done)
     gc.freeze()  # the libraries' objects stay: collecting is then cheap
-    for rows in results(group, lambda: _scenario(group, data_dir)):
+    for rows in results(left, lambda: _scenario(group[0], data_dir)):
         store.append(rows)
         gc.collect()
 
@@ -74,8 +62,7 @@ def _claimed(group: Group, folder: Path) -> int | None:
 
     The file stays open: the system frees the lock when this process ends, in whatever way.
     """
-    identity = (group.dataset, group.kind, group.seed, group.protocol, group.label_rate)
-    place = int.from_bytes(hashlib.sha256(repr(identity).encode()).digest()[:7])
+    place = int.from_bytes(hashlib.sha256(repr(graph_key(group[0])).encode()).digest()[:7])
     handle = os.open(folder / CLAIMS, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     try:
         fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
@@ -89,32 +76,32 @@ def key_of(task: Task) -> tuple[str, ...]:
     return _row_of(task).key
 
 
-def _scenario(group: Group, data_dir: Path) -> Scenario | Arrival:
-    load = load_arrival if group.protocol == "arrival" else load_scenario
-    return load(group.dataset, group.kind, Settings(seed=group.seed, label_rate=group.label_rate), data_dir)
+def _scenario(task: Task, data_dir: Path) -> Scenario | Arrival:
+    load = load_arrival if task.protocol == "arrival" else load_scenario
+    return load(task.dataset, kind_of(task.shift), Settings(task.seed, task.label_rate), data_dir)
 
 
 def results(group: Group, load: Callable[[], Scenario | Arrival]) -> Iterator[list[Row]]:
     """The rows of a group, one list a fit; whatever fails is a row that says how."""
-    if not group.tasks:
+    if not group:
         return
     try:
         scenario = load()
     except Exception as error:
-        yield [failed(task, error) for task in group.tasks]
+        yield [failed(task, error) for task in group]
         return
     cache = BackboneCache()
     for tasks in _fits(group, scenario):
         _reset_peak()
         try:
-            detector = tasks[0].variant.detector(group.seed)
-            if isinstance(detector, BackboneDetector) and group.protocol != "oracle":
+            protocol, detector = tasks[0].protocol, tasks[0].variant.detector(tasks[0].seed)
+            if isinstance(detector, BackboneDetector) and protocol != "oracle":
                 detector.share(cache)  # the oracle looks into each training, so each has its own
             shifts = [task.shift for task in tasks]
             if isinstance(scenario, Arrival):
                 outcomes = run_arrival(detector, scenario, shifts)
             else:
-                outcomes = run(group.protocol, detector, scenario, shifts)
+                outcomes = run(protocol, detector, scenario, shifts)
             peak = _peak_mib()
             yield [_done(task, outcomes[task.shift], peak) for task in tasks]
         except Exception as error:
@@ -124,7 +111,7 @@ def results(group: Group, load: Callable[[], Scenario | Arrival]) -> Iterator[li
 def _fits(group: Group, scenario: Scenario | Arrival) -> Iterator[Sequence[Task]]:
     """Tasks by what has to be fitted: once a variant, but once for each exposure set where the method uses it."""
     fits: dict[tuple[str, int], list[Task]] = defaultdict(list)
-    for task in group.tasks:
+    for task in group:
         exposure = 0
         if isinstance(scenario, Scenario) and Detector.registry[task.variant.method].needs_exposure:
             exposure = id(scenario.exposure[task.shift])

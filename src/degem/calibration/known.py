@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from degem.errors import ModelFileError
 from degem.graph import Graph
 from degem.model_file import tensor_of, tensors_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ENOUGH = 0.5  # of the nodes, and of their edges, must be in a graph that has grown from the one they were in
 MOST_EDGES = 10_000  # that are looked for
@@ -58,8 +61,8 @@ class KnownNodes:
         It has if it holds at least half of them with half of their edges. Where its ids are mere places, which name
         any graph's nodes, half of the features must agree as well.
         """
-        index = IdIndex.of(graph)
-        rows = index.rows_of(self.ids)
+        index = rows_by_hash(graph)
+        rows = rows_of(index, self.ids)
         there = rows >= 0
         if not there.any() or there.mean() < ENOUGH or self._edges_in(graph, rows, index) < ENOUGH:
             return None
@@ -68,10 +71,10 @@ class KnownNodes:
             return None
         return rows
 
-    def _edges_in(self, graph: Graph, rows: NDArray[np.int64], index: IdIndex) -> float:
+    def _edges_in(self, graph: Graph, rows: NDArray[np.int64], index: pd.Series[int]) -> float:
         """The share of the edges between nodes of the graph that are there still, of at most 10,000 of them."""
         some = slice(None, None, max(1, len(self.ends) // MOST_EDGES))
-        sources, targets = rows[self.ends[some]], index.rows_of(self.neighbours[some])
+        sources, targets = rows[self.ends[some]], rows_of(index, self.neighbours[some])
         both = (sources >= 0) & (targets >= 0)
         if not both.any():
             return 1.0 if len(self.ends) == 0 else 0.0
@@ -127,30 +130,17 @@ def ids_are_places(graph: Graph) -> bool:
     return ids.dtype.kind in "iu" and bool((ids == np.arange(graph.num_nodes)).all())
 
 
-@dataclass(frozen=True)
-class IdIndex:
-    """Where the nodes of a graph stand, by the hashes of their ids.
+def rows_by_hash(graph: Graph) -> pd.Series[int]:
+    """The row of each node of a graph, by the hash of its id; of ids that two nodes share none."""
+    import pandas as pd
 
-    Arguments:
-        hashes: The hashes, sorted.
-        order: The row of each.
-    """
+    hashes = pd.Index(hashed(graph.node_ids))
+    return pd.Series(np.arange(len(hashes)), index=hashes)[~hashes.duplicated(keep=False)]
 
-    hashes: NDArray[np.int64]
-    order: NDArray[np.int64]
 
-    @classmethod
-    def of(cls, graph: Graph) -> IdIndex:
-        """The index of a graph."""
-        hashes = hashed(graph.node_ids)
-        order = np.argsort(hashes, kind="stable")
-        return cls(hashes[order], order)
-
-    def rows_of(self, wanted: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The row of each hash, −1 where there is none, or more than one."""
-        first = np.searchsorted(self.hashes, wanted)
-        unique = np.searchsorted(self.hashes, wanted, side="right") == first + 1
-        return np.where(unique, self.order[np.minimum(first, len(self.order) - 1)], -1)
+def rows_of(index: pd.Series[int], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The row of each hash, −1 where there is none."""
+    return np.array(index.reindex(wanted, fill_value=-1), dtype=np.int64)
 
 
 @dataclass(frozen=True)

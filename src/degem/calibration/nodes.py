@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 
-from degem.calibration.known import ENOUGH, IdIndex, KnownNodes, ids_are_places
+from degem.calibration.known import ENOUGH, KnownNodes, ids_are_places, rows_by_hash, rows_of
 from degem.calibration.trust import fit_errors
 from degem.errors import CalibrationWarning
 from degem.graph import Graph
@@ -109,11 +109,11 @@ class Calibration:
 
     def _with_kept(self, graph: Graph, kept: NDArray[np.float32]) -> tuple[Graph, NDArray[np.int64]] | None:
         """The graph with those kept nodes that it lacks, joined by their edges; None where few edges can be."""
-        index, count = IdIndex.of(graph), graph.num_nodes
-        rows = index.rows_of(self.nodes.ids)
+        index, count = rows_by_hash(graph), graph.num_nodes
+        rows = rows_of(index, self.nodes.ids)
         absent = rows < 0
         rows[absent] = count + np.arange(absent.sum())
-        others = index.rows_of(self.nodes.neighbours)
+        others = rows_of(index, self.nodes.neighbours)
         own = dict(zip(self.nodes.ids.tolist(), rows.tolist(), strict=True))
         among = np.array([own.get(name, -1) for name in self.nodes.neighbours.tolist()], dtype=np.int64)
         others = np.where(others >= 0, others, among)

@@ -89,21 +89,8 @@ if TYPE_CHECKING:
     Network = GCN | GivenOutputs
 
 
-class BackboneCache:
+class BackboneCache(dict[str, "tuple[Network, History]"]):
     """Networks that detectors share; see the module's text."""
-
-    def __init__(self) -> None:
-        self._networks: dict[str, tuple[Network, History]] = {}
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._networks
-
-    def network(self, key: str, make: Callable[[], tuple[Network, History]]) -> tuple[Network, History]:
-        """The network of that key, made if it is not there."""
-        if key not in self._networks:
-            self._networks[key] = make()
-        network, history = self._networks[key]
-        return network, {name: list(values) for name, values in history.items()}
 
 
 @dataclass(kw_only=True, eq=False)
@@ -247,11 +234,13 @@ class BackboneDetector(GCNDetector):
             return GivenOutputs(count), {}
         if self._cache is None:
             return super()._trained(training, on_progress)
-        make, key = super()._trained, self._fingerprint(training)
+        key = self._fingerprint(training)
         known = key in self._cache
-        network, history = self._cache.network(key, lambda: make(training, on_progress))
+        if not known:
+            self._cache[key] = super()._trained(training, on_progress)
+        network, history = self._cache[key]
         self.spared_seconds_ = history["seconds"][-1] if known else 0.0  # alone it would have trained that long
-        return network, history
+        return network, {name: list(values) for name, values in history.items()}
 
     def _latents_by_class(self, training: TrainingSet) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[Any]]:
         """Latents of the labelled training nodes, their labels, and the mean latent of each class."""

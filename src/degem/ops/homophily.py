@@ -11,6 +11,7 @@ from degem.ops.logistic import fit_logistic
 
 PSEUDO_EDGES = 5.0
 GUESS_PENALTY = 3e-4
+BLOCK = 1 << 16  # nodes whose edges are looked at together
 
 
 def excess_homophily(adjacency: sp.csr_array, labels: NDArray[np.int64], guess: float = 0.0) -> float:
@@ -47,10 +48,14 @@ def labelled_edges(adjacency: sp.csr_array, labels: NDArray[np.int64]) -> tuple[
         >>> labelled_edges(sp.csr_array(np.ones((3, 3)) - np.eye(3)), np.array([0, 1, -1]))
         (1, 0)
     """
-    known = labels >= 0
-    between, known_labels = sp.coo_array(adjacency[known][:, known]), labels[known]
-    agree = known_labels[between.row] == known_labels[between.col]
-    return between.nnz // 2, int(agree.sum()) // 2
+    known, edges, agree = np.flatnonzero(labels >= 0), 0, 0
+    for start in range(0, len(known), BLOCK):
+        nodes = known[start : start + BLOCK]
+        rows = adjacency[nodes]
+        ends = labels[rows.indices]
+        edges += int(np.count_nonzero(ends >= 0))
+        agree += int(np.count_nonzero(ends == np.repeat(labels[nodes], np.diff(rows.indptr))))
+    return edges // 2, agree // 2
 
 
 def guessed_homophily(adjacency: sp.csr_array, points: NDArray[np.float32], labels: NDArray[np.int64]) -> float:

@@ -14,7 +14,7 @@ from degem.graph import Graph
 from degem.ops.features import Features, stacked
 from degem.shifts import time
 from degem.shifts.base import Settings, generator, known_only, label_parts, unlabelled
-from degem.shifts.feature import mixed_rows
+from degem.shifts.manipulation import mixed_rows
 
 NEW_ID_SHARE = 0.2  # of the ID test nodes
 OOD_SHARE, LEAST_OOD = 0.05, 20  # of all nodes: few, so that neighbours of OOD nodes are mostly normal

@@ -29,9 +29,8 @@ from degem.shifts.base import (
     normalized,
     unlabelled,
 )
-from degem.shifts.feature import feature_shift
 from degem.shifts.homophily import homophily_graph
-from degem.shifts.structure import structure_shift
+from degem.shifts.manipulation import feature_shift, structure_shift
 
 Load = Callable[[str], Graph]  # a dataset by its name
 SYNTHETIC = "synthetic-cora-"
