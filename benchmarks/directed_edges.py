@@ -48,8 +48,7 @@ from torch import Tensor
 from degem.bench.paper import Cell, published
 from degem.bench.protocols import run
 from degem.bench.specs import Variant, read_spec
-from degem.data.datasets import describe, load_dataset
-from degem.data.locations import data_root
+from degem.data.datasets import data_root, describe, load_dataset
 from degem.data.splits import Masks, random_split
 from degem.detectors import gnnsafe, gnnsafe_pp
 from degem.detectors.backbone import Layers, Losses
@@ -61,8 +60,7 @@ from degem.detectors.split import TrainingSet
 from degem.graph import Graph
 from degem.metrics import paper_metrics
 from degem.nn import attention, encoders_gnn, posterior
-from degem.ops.adjacency import gcn_adjacency
-from degem.ops.edge_attention import Edges
+from degem.ops.adjacency import Edges, gcn_adjacency
 from degem.parameters import NonNegative
 from degem.shifts import Scenario, Settings
 from degem.shifts.base import label_parts, normalized

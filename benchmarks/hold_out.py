@@ -10,7 +10,6 @@ p = (1 + the number of labelled nodes that score as high as the node in the fit 
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -39,15 +38,7 @@ nodes, their counts added.
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--datasets", default="cornell,cora,chameleon,actor", help="separated by commas")
-    parser.add_argument("--seeds", type=int, default=3, help="how many")
-    options = parser.parse_args()
-    for dataset in options.datasets.split(","):
-        rows = [row for seed in range(options.seeds) for row in measured(dataset, seed)]
-        measure.write(rows, "hold_out", key=["dataset"])
-        print(pd.DataFrame(rows).to_string(index=False))
-    table = pd.read_csv(measure.RESULTS / "hold_out.csv")
+    table = measure.arrival_table(__doc__, "hold_out", measured, datasets="cornell,cora,chameleon,actor", seeds=3)
     columns = ["labelled", "auroc", "accuracy", "false_alarm", "found"]
     means = table.groupby(["dataset", "way"], sort=False)[columns].mean()
     text = means.map(lambda value: "" if pd.isna(value) else f"{value:.1f}").reset_index()

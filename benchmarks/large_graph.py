@@ -1,4 +1,4 @@
-"""A seeded graph of any size with planted classes, written to disk in blocks: the layout of ``degem.data.memmap``."""
+"""A seeded graph of any size with planted classes, written to disk in blocks: the layout of ``degem.data.archives``."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import multiprocessing
 import os
 import platform
@@ -13,7 +14,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -33,6 +34,29 @@ def in_child(function: Callable[Arguments, Result], *args: Arguments.args, **opt
     """Call a function in a fresh process, so that one measurement's memory is not another's."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         return pool.submit(function, *args, **options).result()
+
+
+def arrival_table(
+    about: str | None, name: str, measured: Callable[[str, int], Iterator[dict[str, Any]]], *, datasets: str, seeds: int
+) -> pd.DataFrame:
+    """Rows of a measurement by dataset and seed, as the command line asks for; those in the file are kept.
+
+    Arguments:
+        about: The text of ``--help``.
+        name: The file of results.
+        measured: The rows of one dataset and seed.
+        datasets: The datasets by default, separated by commas.
+        seeds: How many by default.
+    """
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--datasets", default=datasets, help="datasets by name, separated by commas")
+    parser.add_argument("--seeds", type=int, default=seeds, help="how many")
+    options = parser.parse_args()
+    for dataset in options.datasets.split(","):
+        rows = [row for seed in range(options.seeds) for row in measured(dataset, seed)]
+        write(rows, name, key=["dataset"])
+        print(pd.DataFrame(rows).to_string(index=False), flush=True)
+    return pd.read_csv(RESULTS / f"{name}.csv")
 
 
 @dataclass

@@ -23,8 +23,8 @@ import numpy as np
 import pandas as pd
 
 from degem import DeGEM
+from degem.data.archives import read_memmap
 from degem.data.datasets import load_dataset
-from degem.data.memmap import read_memmap
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
 PARTS = ("propagate", "train", "other")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
 from degem import Detector, Graph
-from degem.data.faults import Faults
+from degem.data.columns import Faults
 from degem.data.treatments import column_values, learn_schema
 from degem.schema import Treatment
 from degem.shifts.arrival import Arrival

@@ -8,7 +8,6 @@ Writes ``results/terms.csv`` and ``docs/terms.md``.
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,15 +38,7 @@ seeds {seeds}.
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--datasets", default=DATASETS, help="datasets by name, separated by commas")
-    parser.add_argument("--seeds", type=int, default=2, help="how many")
-    options = parser.parse_args()
-    for dataset in options.datasets.split(","):
-        rows = [row for seed in range(options.seeds) for row in measured(dataset, seed)]
-        measure.write(rows, "terms", key=["dataset"])
-        print(pd.DataFrame(rows).to_string(index=False))
-    table = pd.read_csv(measure.RESULTS / "terms.csv")
+    table = measure.arrival_table(__doc__, "terms", measured, datasets=DATASETS, seeds=2)
     PAGE.write_text(
         TEXT.format(seeds=", ".join(map(str, sorted(set(table["seed"]))))) + _table(table), encoding="utf-8"
     )

@@ -10,7 +10,6 @@ predicted. Writes ``results/trust.csv`` and ``docs/trust.md``.
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -45,15 +44,7 @@ ID nodes only, {least} to {most} of them.
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--datasets", default=DATASETS, help="datasets by name, separated by commas")
-    parser.add_argument("--seeds", type=int, default=3, help="how many")
-    options = parser.parse_args()
-    for dataset in options.datasets.split(","):
-        rows = [row for seed in range(options.seeds) for row in measured(dataset, seed)]
-        measure.write(rows, "trust", key=["dataset"])
-        print(pd.DataFrame(rows).to_string(index=False), flush=True)
-    write_page(pd.read_csv(measure.RESULTS / "trust.csv"))
+    write_page(measure.arrival_table(__doc__, "trust", measured, datasets=DATASETS, seeds=3))
 
 
 def measured(dataset: str, seed: int) -> Iterator[dict[str, Any]]:

@@ -11,7 +11,7 @@ ROOT = Path(degem.__file__).parent
 FLOORS = [
     {"errors"},
     {"files", "parameters", "metrics", "training", "threads", "extras", "ops", "schema"},
-    {"index_checks", "model_file", "propagation"},
+    {"model_file", "propagation"},
     {"graph_checks", "graph_inputs", "graph"},
     {"data", "nn", "calibration"},
     {"shifts"},
@@ -34,7 +34,7 @@ def imported(source: str):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module == "degem":
-            names = [degem._HOMES.get(alias.name, f"degem.{alias.name}") for alias in node.names]
+            names = [degem._IMPORT_PATHS.get(alias.name, f"degem.{alias.name}") for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             names = [node.module or ""] if node.level == 0 else ["degem.<relative>"]
         else:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     __version__: str
 
 # Where each public name lives. Imported when first asked for, so that `degem --help` does not wait for torch.
-_HOMES = {
+_IMPORT_PATHS = {
     "DeGEM": "degem.detectors.degem",
     "Detector": "degem.detectors",
     "Graph": "degem.graph",
@@ -23,16 +23,16 @@ _HOMES = {
     "read_graph": "degem.data.files",
     "wrap": "degem.data.outputs",
 }
-__all__ = sorted(_HOMES)
+__all__ = sorted(_IMPORT_PATHS)
 
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return version("degem")
-    if name not in _HOMES:
+    if name not in _IMPORT_PATHS:
         raise AttributeError(f"module 'degem' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_IMPORT_PATHS[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES, "__version__"})
+    return sorted({*globals(), *_IMPORT_PATHS, "__version__"})

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from degem.errors import GraphError, quoted
 from degem.graph_checks import (
-    Features,
     check_texts,
     checked_adjacency,
     checked_column,
@@ -37,9 +36,10 @@ from degem.graph_inputs import (
     tidy_adjacency,
     weighted_edges,
 )
+from degem.ops.features import Features
+from degem.ops.homophily import labelled_edges
 from degem.ops.mapped import rows_of
-from degem.ops.neighbours import is_weighted, strengths
-from degem.ops.structural import structural_features
+from degem.ops.neighbours import is_weighted, strengths, structural_features
 from degem.schema import TableSchema
 
 
@@ -156,13 +156,9 @@ class Graph:
 
     def homophily(self, nodes: NDArray[np.bool_] | None = None) -> float:
         """The share of edges whose two ends have the same label, among labelled ``nodes``; NaN without such edges."""
-        known = self.labelled if nodes is None else self.labelled & nodes
-        rows = np.repeat(np.arange(self.num_nodes), self.degrees)
-        both = known[rows] & known[self.adjacency.indices]
-        if not both.any():
-            return float("nan")
-        same = self.labels[rows[both]] == self.labels[self.adjacency.indices[both]]
-        return float(same.mean())
+        labels = self.labels if nodes is None else np.where(nodes, self.labels, -1)
+        edges, agree = labelled_edges(self.adjacency, labels)
+        return agree / edges if edges else float("nan")
 
     def replace(self, **changes: Any) -> Graph:
         """A graph with some fields replaced, the rest shared; only what can have become wrong is checked."""

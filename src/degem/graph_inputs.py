@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from degem.errors import GraphError, GraphNotice, one_line, quoted
 from degem.files import memory_limit
-from degem.graph_checks import MAX_LABEL
-from degem.index_checks import checked_csr, csr_from_parts
+from degem.graph_checks import MAX_LABEL, checked_csr, csr_from_parts
 
 # Without features, labels or num_nodes the largest index tells how many nodes there are: one edge must not make 10⁹.
 MAX_INFERRED_NODES = 1_000_000

@@ -9,12 +9,15 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 from filelock import FileLock, Timeout
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
@@ -173,6 +176,11 @@ def tensor_of(state: dict[str, torch.Tensor], name: str, dtype: torch.dtype, *sh
     if not tensor.isfinite().all():
         raise ModelFileError(f"the model file's tensor {quoted(name)} holds NaN or infinities: fit it again")
     return tensor
+
+
+def tensors_of(arrays: Mapping[str, NDArray[Any] | None]) -> dict[str, torch.Tensor]:
+    """Named arrays as named tensors, those that are None left out."""
+    return {name: torch.from_numpy(np.array(array)) for name, array in arrays.items() if array is not None}
 
 
 def foreign(path: str | Path, method: str, expected: str) -> ModelFileError:

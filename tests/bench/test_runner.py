@@ -11,6 +11,7 @@ from degem.bench.specs import Task, Variant
 from degem.bench.store import Row, Store
 from degem.bench.worker import failed, key_of
 from degem.errors import DegemError
+from degem.shifts.scenarios import kind_of
 
 
 def tasks(*methods: str, seeds: tuple[int, ...] = (0,)) -> list[Task]:
@@ -117,7 +118,7 @@ def test_a_run_into_what_is_no_folder_starts_no_worker(tmp_path: Path, monkeypat
 
 def test_groups_share_a_training_graph() -> None:
     groups = runner.grouped(tasks("degree", "norm", seeds=(0, 1)))
-    assert [(group.kind, group.seed, len(group.tasks)) for group in groups] == [
+    assert [(kind_of(group[0].shift), group[0].seed, len(group)) for group in groups] == [
         ("manipulation", 0, 4),
         ("manipulation", 1, 4),
         ("label", 0, 2),

@@ -1,7 +1,7 @@
 import json
 
+from degem.bench.comparison import standings_grid
 from degem.bench.formats import markdown
-from degem.bench.standings import standings_grid
 from degem.bench.store import Row
 
 

@@ -15,8 +15,7 @@ from degem.training import History, train
 
 def group(*variants: Variant) -> Group:
     shifts = ("structure", "feature")
-    tasks = tuple(Task(variant, "made", shift, 0, "strict", 1.0) for variant in variants for shift in shifts)
-    return Group("made", "manipulation", 0, "strict", 1.0, tasks)
+    return tuple(Task(variant, "made", shift, 0, "strict", 1.0) for variant in variants for shift in shifts)
 
 
 def rows_of(work: Group, scenario: Scenario) -> list[Row]:

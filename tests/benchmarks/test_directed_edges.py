@@ -13,7 +13,7 @@ import torch
 
 from degem import Detector, Graph
 from degem.detectors.split import resolve_training_set
-from degem.ops.edge_attention import looped_edges
+from degem.ops.adjacency import looped_edges
 from degem.ops.features import to_tensor
 
 

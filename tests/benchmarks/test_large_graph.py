@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from degem.data.memmap import read_memmap
+from degem.data.archives import read_memmap
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 import large_graph

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from degem import Graph
+from degem.data.archives import read_memmap
 from degem.data.files import read_graph
-from degem.data.memmap import read_memmap
 from degem.errors import GraphError
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from degem.data.faults import Faults
+from degem.data.columns import Faults
 from degem.data.treatments import learn_schema
 from degem.errors import GraphError
 

@@ -12,8 +12,7 @@ from torch.nn import functional as F
 from degem import Graph
 from degem.detectors.degem_published import DeGEMPublished
 from degem.detectors.degem_published.model import PublishedModel
-from degem.detectors.degem_published.trainer import Trainer
-from degem.detectors.degem_published.views import Views
+from degem.detectors.degem_published.trainer import Trainer, Views
 from degem.ops.langevin import LangevinSettings
 from degem.propagation.hop_features import hop_features
 

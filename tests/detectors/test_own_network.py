@@ -64,6 +64,13 @@ def test_calibration_nodes_are_scored_again_though_all_outputs_have_moved(small_
     np.testing.assert_array_equal(judged.calibration_scores, judged.result.scores[~train])
 
 
+def test_a_flow_takes_embeddings_of_any_width(small_graph: Graph) -> None:
+    rng = np.random.default_rng(0)
+    seen = wrap(small_graph, embeddings=rng.normal(size=(small_graph.num_nodes, 5)))
+    flow = Detector.registry["residualflow"](num_flow_steps=2).fit(seen, calibrate=False)
+    assert np.isfinite(flow.decision_function(seen)).all()
+
+
 def test_it_says_so_where_the_network_may_have_seen_the_calibration_nodes(small_graph: Graph) -> None:
     with pytest.warns(CalibrationWarning, match="name the nodes that it was trained on"):
         Detector.registry["msp"]().fit(wrap(small_graph, logits=np.zeros((small_graph.num_nodes, 3))))

@@ -1,7 +1,7 @@
 import numpy as np
 import scipy.sparse as sp
 
-from degem.ops.structural import structural_features
+from degem.ops.neighbours import structural_features
 
 
 def ring(count):

@@ -2,7 +2,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from degem import Graph
-from degem.shifts.feature import feature_shift
+from degem.shifts.manipulation import feature_shift
 
 
 def test_features_are_mixtures_of_two_rows_and_edges_stay(small_graph: Graph) -> None:

@@ -3,7 +3,7 @@ from pathlib import Path
 import numpy as np
 
 from degem import Graph
-from degem.ops.structural import structural_features
+from degem.ops.neighbours import structural_features
 from degem.shifts import Settings, load_scenario
 from degem.shifts.time import induced
 

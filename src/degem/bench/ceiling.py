@@ -14,6 +14,7 @@ from degem.bench.store import Row
 from degem.bench.summary import CEILING
 from degem.graph import Graph
 from degem.metrics import paper_metrics
+from degem.ops.features import dense, row_counts
 from degem.shifts import Growth
 
 NUM_FOLDS, PROJECTION_DIM = 5, 64
@@ -40,16 +41,13 @@ def cross_fitted(growth: Growth, seed: int) -> NDArray[np.float64]:
         seed: Seed of the folds and of the trees.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier
-    from sklearn.model_selection import StratifiedKFold
+    from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
+    is_ood = np.isin(np.arange(growth.graph.num_nodes), growth.ood)
+    trees = HistGradientBoostingClassifier(class_weight="balanced", random_state=seed)
+    folds = StratifiedKFold(NUM_FOLDS, shuffle=True, random_state=seed)
     columns = node_columns(growth.graph, seed)
-    is_ood = np.zeros(growth.graph.num_nodes, dtype=np.bool_)
-    is_ood[growth.ood] = True
-    scores = np.empty(len(is_ood))
-    for train, test in StratifiedKFold(NUM_FOLDS, shuffle=True, random_state=seed).split(columns, is_ood):
-        trees = HistGradientBoostingClassifier(class_weight="balanced", random_state=seed)
-        scores[test] = trees.fit(columns[train], is_ood[train]).decision_function(columns[test])
-    return scores
+    return np.asarray(cross_val_predict(trees, columns, is_ood, cv=folds, method="decision_function"))
 
 
 def node_columns(graph: Graph, seed: int) -> NDArray[np.float64]:
@@ -66,13 +64,12 @@ def node_columns(graph: Graph, seed: int) -> NDArray[np.float64]:
         (first * second).sum(axis=1) / np.maximum(np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1), 1e-12)
         for first, second in ((own, near), (own, far), (near, far))
     ]
-    nonzeros = np.bincount(graph.features.nonzero()[0], minlength=graph.num_nodes)
-    return np.column_stack([own, near, far, np.log1p(graph.degrees), nonzeros, *lengths, *alike])
+    return np.column_stack([own, near, far, np.log1p(graph.degrees), row_counts(graph.features), *lengths, *alike])
 
 
 def _projected(graph: Graph, seed: int) -> NDArray[np.floating]:
     from sklearn.decomposition import TruncatedSVD
 
     if graph.num_features <= PROJECTION_DIM:
-        return graph.features.toarray() if isinstance(graph.features, sp.csr_array) else graph.features
+        return dense(graph.features)
     return np.asarray(TruncatedSVD(PROJECTION_DIM, random_state=seed).fit_transform(graph.features))

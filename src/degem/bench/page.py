@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from degem.bench.comparison import standings_grid
 from degem.bench.formats import markdown
 from degem.bench.paper import published_seconds
 from degem.bench.specs import TRIVIAL, Spec
-from degem.bench.standings import standings_grid
 from degem.bench.store import Row
 from degem.bench.summary import CEILING, PARTS, Entry, Results, collected, entries, estimate
 from degem.bench.tables import beside_arrival, grids
@@ -86,12 +86,7 @@ def _statements(spec: Spec, results: Results, protocol: str) -> list[str]:
     lines += [f"- {_explained(entry)}" for entry in sorted(below, key=lambda entry: entry.difference)[:12]]
     if above:
         best = sorted(above, key=lambda entry: -entry.difference)[:12]
-        lines += [
-            "",
-            "Furthest above the published figure:",
-            "",
-            *(f"- {_explained(entry)}" for entry in best),
-        ]
+        lines += ["", "Furthest above the published figure:", "", *(f"- {_explained(entry)}" for entry in best)]
     return [*lines, "", *_artefacts(table)]
 
 
@@ -99,9 +94,7 @@ def _explained(entry: Entry) -> str:
     """A cell, and what the figures themselves show."""
     assert entry.ours is not None
     ours = entry.ours.mean
-    rate = "" if entry.label_rate == 1 else f", {entry.label_rate:.0%} labels"
-    place = f"{entry.row}, {entry.dataset} {entry.shift}{rate}"
-    text = f"{place}: {ours:.2f} against {entry.published:.2f} ({entry.difference:+.2f})"
+    text = f"{entry.row}, {entry.place}: {ours:.2f} against {entry.published:.2f} ({entry.difference:+.2f})"
     known = []
     if entry.row in REVERSED and entry.published < 50 < ours:
         known.append(f"its published sign is reversed, turned over it reads {100 - entry.published:.2f}")
@@ -119,8 +112,7 @@ def _artefacts(table: list[Entry]) -> list[str]:
         if entry.row in TRIVIAL and entry.ours and max(entry.ours.mean, 100 - entry.ours.mean) >= 80:
             side = "" if entry.ours.mean >= 50 else " (turned over)"
             reach = max(entry.ours.mean, 100 - entry.ours.mean)
-            rate = "" if entry.label_rate == 1 else f", {entry.label_rate:.0%} labels"
-            found.append(f"- {entry.dataset} {entry.shift}{rate}: `{entry.row}` alone reaches {reach:.1f}{side}.")
+            found.append(f"- {entry.place}: `{entry.row}` alone reaches {reach:.1f}{side}.")
     return ["Artefacts of the shifts, seen by detectors that learn nothing:", "", *found, ""] if found else []
 
 

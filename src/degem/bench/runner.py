@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
@@ -10,15 +9,15 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
 from degem.bench.processes import fork_server, shares
 from degem.bench.specs import Task
 from degem.bench.store import Row, Store
-from degem.bench.worker import BUSY, Group, failed, key_of, work
-from degem.data.datasets import missing_files
-from degem.data.locations import data_root
+from degem.bench.worker import BUSY, Group, failed, graph_key, key_of, work
+from degem.data.datasets import data_root, missing_files
 from degem.shifts.base import CITATION, EXPOSURE_DOMAIN, ID_DOMAIN, OOD_DOMAINS
-from degem.shifts.scenarios import SYNTHETIC, TWITCH, kind_of
+from degem.shifts.scenarios import SYNTHETIC, TWITCH
 
 POLL = 0.2
 
@@ -83,7 +82,7 @@ def run(
         while waiting or active:
             while waiting and len(active) < count:
                 group = waiting.pop(0)
-                process = context.Process(target=work, args=(group, folder, data_dir, threads, os.getpid()))
+                process = context.Process(target=work, args=(group, folder, data_dir, threads))
                 process.start()
                 active.append((process, group))
                 status.running[name_of(group)] = time.perf_counter()
@@ -110,10 +109,10 @@ def run(
 
 def grouped(tasks: Iterable[Task]) -> list[Group]:
     """Tasks by training graph, in the order they came."""
-    found: dict[tuple[str, str, int, str, float], list[Task]] = defaultdict(list)
+    found: dict[tuple[Any, ...], list[Task]] = defaultdict(list)
     for task in tasks:
-        found[task.dataset, kind_of(task.shift), task.seed, task.protocol, task.label_rate].append(task)
-    return [Group(*key, tuple(members)) for key, members in found.items()]
+        found[graph_key(task)].append(task)
+    return [tuple(members) for members in found.values()]
 
 
 def absent_datasets(datasets: Iterable[str], data_dir: Path | None = None) -> dict[str, list[Path]]:
@@ -138,10 +137,11 @@ def lost_rows(group: Group, rows: Sequence[Row], exitcode: int) -> list[Row]:
     finished = {row.key for row in rows}
     reason = f"killed by signal {-exitcode}" if exitcode < 0 else f"ended with code {exitcode}"
     text = f"the worker was {reason}; too little memory is the usual cause"
-    return [failed(task, text) for task in group.tasks if key_of(task) not in finished]
+    return [failed(task, text) for task in group if key_of(task) not in finished]
 
 
 def name_of(group: Group) -> str:
     """What a listener calls a group."""
-    rate = "" if group.label_rate == 1 else f" {group.label_rate:.0%} of labels"
-    return f"{group.dataset} {group.kind} seed {group.seed}{rate}"
+    dataset, kind, seed, _, label_rate = graph_key(group[0])
+    rate = "" if label_rate == 1 else f" {label_rate:.0%} of labels"
+    return f"{dataset} {kind} seed {seed}{rate}"

@@ -126,11 +126,6 @@ def changed(variant: Variant) -> dict[str, Any]:
     return _changed(variant.method, json.dumps(dict(variant.changes)))
 
 
-def trains_in_stages(variant: Variant) -> bool:
-    """Whether a variant's training has no step before the last at which it could be scored."""
-    return variant.method == "degem"
-
-
 @cache
 def _changed(method: str, changes: str) -> dict[str, Any]:
     defaults = _varied(method, "{}")

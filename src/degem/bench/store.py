@@ -7,6 +7,7 @@ import dataclasses
 import io
 import math
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -172,10 +173,15 @@ def _drop_torn_line(file: io.BufferedRandom) -> None:
         file.truncate(start + tail.rfind(b"\n") + 1)
 
 
-def _line(values: tuple[str, ...]) -> bytes:
+def csv_line(values: Iterable[object]) -> str:
+    """One line of CSV."""
     buffer = io.StringIO()
     csv.writer(buffer, lineterminator="\n").writerow(values)
-    return buffer.getvalue().encode()
+    return buffer.getvalue()
+
+
+def _line(values: Iterable[object]) -> bytes:
+    return csv_line(values).encode()
 
 
 def _texts(row: Row) -> tuple[str, ...]:

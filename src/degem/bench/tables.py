@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from collections.abc import Callable, Mapping, Sequence
 
@@ -12,7 +10,7 @@ import numpy as np
 from degem.bench.comparison import Comparison
 from degem.bench.formats import PLAIN, Grid
 from degem.bench.specs import Spec
-from degem.bench.store import Row
+from degem.bench.store import Row, csv_line
 from degem.bench.summary import PARTS, Entry, Overall, entries, notes, overall
 from degem.shifts.scenarios import kind_of
 
@@ -169,15 +167,13 @@ def comparison_grid(found: Sequence[Comparison], first: str, second: str, protoc
 
 def comparison_csv(found: Mapping[str, Sequence[Comparison]], first: str, second: str, metric: str) -> str:
     """Comparisons by protocol, one line a place, for other programs."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(["protocol", "metric", "place", first, second, "difference", "low95", "high95", "p", "pairs"])
+    lines = [csv_line(["protocol", "metric", "place", first, second, "difference", "low95", "high95", "p", "pairs"])]
     for protocol, here in found.items():
         for one in here:
             gap = one.difference
             figures = [_cell(figure) for figure in (one.first, one.second, gap.mean, gap.low, gap.high)]
-            writer.writerow([protocol, metric, one.place, *figures, _p_value(one), gap.count])
-    return buffer.getvalue()
+            lines.append(csv_line([protocol, metric, one.place, *figures, _p_value(one), gap.count]))
+    return "".join(lines)
 
 
 def _tested(one: Comparison) -> tuple[str, ...]:
@@ -192,18 +188,16 @@ def _p_value(one: Comparison) -> str:
 
 def csv_text(spec: Spec, rows: Sequence[Row], protocol: str) -> str:
     """Every cell and metric of a table, one line each, for other programs."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
+    lines = []
     for metric in (*METRIC_NAMES, *(BESIDE if protocol == "arrival" else ())):
         for entry in entries(spec, rows, protocol, metric):
             ours = entry.ours
             numbers = ["", "", "", "", ""] if ours is None else [ours.mean, ours.std, ours.low, ours.high, ours.count]
-            writer.writerow(
-                [spec.name, protocol, entry.dataset, entry.shift, entry.label_rate, entry.row, entry.part, metric]
-                + [_cell(number) for number in (*numbers, entry.published, entry.difference)]
-                + [str(entry.rank or ""), "; ".join(notes([entry], protocol)), "; ".join(entry.errors)]
-            )
-    return buffer.getvalue()
+            place = (spec.name, protocol, entry.dataset, entry.shift, entry.label_rate, entry.row, entry.part, metric)
+            figures = [_cell(number) for number in (*numbers, entry.published, entry.difference)]
+            told = (entry.rank or "", "; ".join(notes([entry], protocol)), "; ".join(entry.errors))
+            lines.append(csv_line([*place, *figures, *told]))
+    return "".join(lines)
 
 
 CSV_HEADER = (

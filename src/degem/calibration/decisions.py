@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
 from degem.calibration.conformal import conformal_p_values
-from degem.calibration.fit_nodes import FitNodes
 from degem.calibration.judged import Exchangeable, ScoreResult, calibration_of, judge, rows_named
-from degem.calibration.known import ids_are_places
+from degem.calibration.known import FitNodes, ids_are_places
 from degem.calibration.nodes import Calibration
 from degem.calibration.trust import doubts
 from degem.errors import DegemError, GraphError

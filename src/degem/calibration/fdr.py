@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -81,7 +79,9 @@ class OnlineFDR:
         if rule not in get_args(Rule):
             raise DegemError(f"there is no rule {quoted(rule)}: choose {' or '.join(get_args(Rule))}")
         self.fdr, self.rule, self._history = fdr, rule, ""
-        self._test = _package().Lond(fdr) if rule == "lond" else _package().Saffron(fdr, fdr / 2, CANDIDATE)
+        from online_fdr import p_values  # slow to load, and most decisions are no stream
+
+        self._test = p_values.Lond(fdr) if rule == "lond" else p_values.Saffron(fdr, fdr / 2, CANDIDATE)
 
     @property
     def num_seen(self) -> int:
@@ -144,10 +144,3 @@ class OnlineFDR:
                 stream.save(path)
         except Timeout:
             raise DegemError(f"{path} is in use by another process: try again") from None
-
-
-def _package() -> ModuleType:
-    try:
-        return import_module("online_fdr.p_values")
-    except ImportError:
-        raise DegemError("decisions over a stream need the package online-fdr: pip install online-fdr") from None

@@ -11,10 +11,15 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from degem.calibration.conformal import conformal_p_values, nodes_needed
+from degem.calibration.conformal import (
+    conformal_p_values,
+    degree_weights,
+    nodes_needed,
+    smallest_stratum,
+    stratified_p_values,
+)
 from degem.calibration.fdr import benjamini_hochberg
 from degem.calibration.nodes import Calibration
-from degem.calibration.strata import degree_weights, smallest_stratum, stratified_p_values
 from degem.calibration.trust import doubts, error_chances
 from degem.errors import CalibrationWarning, DegemError, GraphError, NotFittedError, ParameterError, quoted
 from degem.graph import Graph, as_graph

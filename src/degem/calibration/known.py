@@ -1,9 +1,9 @@
-"""Nodes that are found again in a graph that has grown."""
+"""Nodes that are found again in a graph that has grown, and which nodes a fit has seen."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from degem.errors import ModelFileError
 from degem.graph import Graph
-from degem.model_file import tensor_of
+from degem.model_file import tensor_of, tensors_of
 
-ENOUGH, MOST_EDGES = (
-    0.5,
-    10_000,
-)  # of the nodes, and of their edges, must be in a graph that has grown from the one they were in
+if TYPE_CHECKING:
+    import pandas as pd
+
+ENOUGH = 0.5  # of the nodes, and of their edges, must be in a graph that has grown from the one they were in
+MOST_EDGES = 10_000  # that are looked for
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,8 @@ class KnownNodes:
         It has if it holds at least half of them with half of their edges. Where its ids are mere places, which name
         any graph's nodes, half of the features must agree as well.
         """
-        index = IdIndex.of(graph)
-        rows = index.rows_of(self.ids)
+        index = rows_by_hash(graph)
+        rows = rows_of(index, self.ids)
         there = rows >= 0
         if not there.any() or there.mean() < ENOUGH or self._edges_in(graph, rows, index) < ENOUGH:
             return None
@@ -70,10 +71,10 @@ class KnownNodes:
             return None
         return rows
 
-    def _edges_in(self, graph: Graph, rows: NDArray[np.int64], index: IdIndex) -> float:
+    def _edges_in(self, graph: Graph, rows: NDArray[np.int64], index: pd.Series[int]) -> float:
         """The share of the edges between nodes of the graph that are there still, of at most 10,000 of them."""
         some = slice(None, None, max(1, len(self.ends) // MOST_EDGES))
-        sources, targets = rows[self.ends[some]], index.rows_of(self.neighbours[some])
+        sources, targets = rows[self.ends[some]], rows_of(index, self.neighbours[some])
         both = (sources >= 0) & (targets >= 0)
         if not both.any():
             return 1.0 if len(self.ends) == 0 else 0.0
@@ -82,8 +83,7 @@ class KnownNodes:
 
     def state(self) -> dict[str, torch.Tensor]:
         """The numbers, as named tensors."""
-        arrays = {"ids": self.ids, "signatures": self.signatures, "ends": self.ends, "neighbours": self.neighbours}
-        return {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
+        return tensors_of(vars(self))
 
     @classmethod
     def restored(cls, state: dict[str, torch.Tensor], prefix: str) -> KnownNodes:
@@ -130,27 +130,55 @@ def ids_are_places(graph: Graph) -> bool:
     return ids.dtype.kind in "iu" and bool((ids == np.arange(graph.num_nodes)).all())
 
 
+def rows_by_hash(graph: Graph) -> pd.Series[int]:
+    """The row of each node of a graph, by the hash of its id; of ids that two nodes share none."""
+    import pandas as pd
+
+    hashes = pd.Index(hashed(graph.node_ids))
+    return pd.Series(np.arange(len(hashes)), index=hashes)[~hashes.duplicated(keep=False)]
+
+
+def rows_of(index: pd.Series[int], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The row of each hash, −1 where there is none."""
+    return np.array(index.reindex(wanted, fill_value=-1), dtype=np.int64)
+
+
 @dataclass(frozen=True)
-class IdIndex:
-    """Where the nodes of a graph stand, by the hashes of their ids.
+class FitNodes:
+    """The nodes of the graph of a fit, as hashes of their ids.
 
     Arguments:
-        hashes: The hashes, sorted.
-        order: The row of each.
+        present: All of them, sorted.
+        seen: Those of the training graph, sorted: all but the calibration nodes.
     """
 
-    hashes: NDArray[np.int64]
-    order: NDArray[np.int64]
+    present: NDArray[np.int64]
+    seen: NDArray[np.int64]
 
     @classmethod
-    def of(cls, graph: Graph) -> IdIndex:
-        """The index of a graph."""
-        hashes = hashed(graph.node_ids)
-        order = np.argsort(hashes, kind="stable")
-        return cls(hashes[order], order)
+    def of(cls, graph: Graph, training_graph: Graph) -> FitNodes:
+        """The nodes of a graph, and those of the training graph that was made of it.
 
-    def rows_of(self, wanted: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The row of each hash, −1 where there is none, or more than one."""
-        first = np.searchsorted(self.hashes, wanted)
-        unique = np.searchsorted(self.hashes, wanted, side="right") == first + 1
-        return np.where(unique, self.order[np.minimum(first, len(self.order) - 1)], -1)
+        Example:
+            >>> graph = Graph.from_arrays(features=np.eye(2), edges=[(0, 1)], node_ids=["a", "b"])
+            >>> FitNodes.of(graph, graph.subgraph([0])).new_in(graph)
+            array([False, False])
+        """
+        return cls(np.sort(hashed(graph.node_ids)), np.sort(hashed(training_graph.node_ids)))
+
+    def new_in(self, graph: Graph) -> NDArray[np.bool_]:
+        """Which nodes of a graph were not there at the fit."""
+        return ~np.isin(hashed(graph.node_ids), self.present)
+
+    def seen_in(self, graph: Graph) -> NDArray[np.bool_]:
+        """Which nodes of a graph the fit has seen."""
+        return np.isin(hashed(graph.node_ids), self.seen)
+
+    def state(self) -> dict[str, torch.Tensor]:
+        """The hashes, as named tensors."""
+        return tensors_of(vars(self))
+
+    @classmethod
+    def restored(cls, state: dict[str, torch.Tensor], prefix: str) -> FitNodes:
+        """The inverse of :meth:`state`, from tensors whose names begin with a prefix."""
+        return cls(*(tensor_of(state, f"{prefix}{name}", torch.int64, None).numpy() for name in ("present", "seen")))

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 
-from degem.calibration.known import ENOUGH, IdIndex, KnownNodes, ids_are_places
+from degem.calibration.known import ENOUGH, KnownNodes, ids_are_places, rows_by_hash, rows_of
 from degem.calibration.trust import fit_errors
 from degem.errors import CalibrationWarning
 from degem.graph import Graph
-from degem.model_file import tensor_of
+from degem.model_file import tensor_of, tensors_of
+from degem.ops.features import dense, stacked
 
 ABSENT = (
     "the graph lacks the calibration nodes, or their edges: p-values compare with their scores in the graph of the "
@@ -70,7 +70,7 @@ class Calibration:
             np.asarray(scores, dtype=np.float64)[rows],
             graph.degrees[rows],
             labels[rows],
-            _dense(graph.features[rows]) if keep else None,
+            dense(graph.features[rows]) if keep else None,
         )
 
     def __len__(self) -> int:
@@ -109,11 +109,11 @@ class Calibration:
 
     def _with_kept(self, graph: Graph, kept: NDArray[np.float32]) -> tuple[Graph, NDArray[np.int64]] | None:
         """The graph with those kept nodes that it lacks, joined by their edges; None where few edges can be."""
-        index, count = IdIndex.of(graph), graph.num_nodes
-        rows = index.rows_of(self.nodes.ids)
+        index, count = rows_by_hash(graph), graph.num_nodes
+        rows = rows_of(index, self.nodes.ids)
         absent = rows < 0
         rows[absent] = count + np.arange(absent.sum())
-        others = index.rows_of(self.nodes.neighbours)
+        others = rows_of(index, self.nodes.neighbours)
         own = dict(zip(self.nodes.ids.tolist(), rows.tolist(), strict=True))
         among = np.array([own.get(name, -1) for name in self.nodes.neighbours.tolist()], dtype=np.int64)
         others = np.where(others >= 0, others, among)
@@ -128,12 +128,10 @@ class Calibration:
         adjacency = sp.csr_array((np.ones(len(sources), dtype=np.float32), (sources, targets)), shape=(size, size))
         adjacency.sum_duplicates()
         adjacency.data[:] = 1
-        features, added = graph.features, kept[absent]
+        added = kept[absent]
         names = [f"calibration {row}" for row in range(len(added))]
         joined = Graph(
-            features=sp.csr_array(sp.vstack([features, sp.csr_array(added)]))
-            if isinstance(features, sp.csr_array)
-            else np.vstack([features, added]),
+            features=stacked(graph.features, added),
             adjacency=adjacency,
             labels=np.full(size, -1),
             node_ids=np.array([*map(str, graph.node_ids.tolist()), *names], dtype=object),
@@ -145,10 +143,7 @@ class Calibration:
 
     def state(self) -> dict[str, torch.Tensor]:
         """The numbers, as named tensors."""
-        arrays: dict[str, NDArray[Any]] = {"scores": self.scores, "degrees": self.degrees, "labels": self.labels}
-        optional = {"features": self.features, "error_weights": self.error_weights}
-        arrays |= {name: array for name, array in optional.items() if array is not None}
-        return {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()} | self.nodes.state()
+        return tensors_of({**vars(self), "nodes": None}) | self.nodes.state()
 
     @classmethod
     def restored(cls, state: dict[str, torch.Tensor], prefix: str, num_features: int) -> Calibration:
@@ -164,7 +159,3 @@ class Calibration:
         if f"{prefix}error_weights" in state:
             weights = tensor_of(state, f"{prefix}error_weights", torch.float64, 5).numpy()
         return cls(nodes, scores, degrees, labels, features, weights)
-
-
-def _dense(features: NDArray[np.float32] | sp.csr_array) -> NDArray[np.float32]:
-    return np.asarray(features.toarray() if isinstance(features, sp.csr_array) else features)

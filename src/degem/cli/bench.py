@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Iterable
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -24,32 +23,7 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Run the paper's tables, and see ours beside the published figures.")
 
 
-class Protocol(StrEnum):
-    """How detectors are fitted and judged."""
-
-    arrival = "arrival"
-    strict = "strict"
-    oracle = "oracle"
-
-
-class Format(StrEnum):
-    """How tables are written."""
-
-    terminal = "terminal"
-    markdown = "markdown"
-    csv = "csv"
-    latex = "latex"
-
-
-class Metric(StrEnum):
-    """Which figure a table shows."""
-
-    auroc = "auroc"
-    aupr = "aupr"
-    fpr95 = "fpr95"
-    acc = "acc"
-
-
+Format = Literal["terminal", "markdown", "csv", "latex"]
 ResultsFolder = Annotated[Path, typer.Argument(metavar="DIR", help="A folder that degem bench run wrote.")]
 
 
@@ -68,7 +42,8 @@ def run_command(
     shifts: Annotated[str | None, typer.Option(help="Only these shifts.")] = None,
     seeds: Annotated[str | None, typer.Option(help="5 means seeds 0 to 4; 11,12 means those two.")] = None,
     protocol: Annotated[
-        Protocol | None, typer.Option(help="How detectors are fitted and judged.", show_default="the table's own")
+        Literal["arrival", "strict", "oracle"] | None,
+        typer.Option(help="How detectors are fitted and judged.", show_default="the table's own"),
     ] = None,
     data_dir: DataDir = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes.", show_default="one a core")] = None,
@@ -102,7 +77,7 @@ def run_command(
         )
         for name in names
     ]
-    tasks = specs.tasks_of(chosen, None if protocol is None else protocol.value)
+    tasks = specs.tasks_of(chosen, protocol)
     absent = runner.absent_datasets(dict.fromkeys(task.dataset for task in tasks), data_dir)
     if datasets is None:  # asked for by name, an absent dataset is downloaded or an error
         for dataset, paths in absent.items():
@@ -164,8 +139,8 @@ def ceiling(
 @app.command()
 def show(
     results: ResultsFolder,
-    form: Annotated[Format, typer.Option("--format", help="How to write the tables.")] = Format.terminal,
-    metric: Annotated[Metric, typer.Option(help="Which figure to show.")] = Metric.auroc,
+    form: Annotated[Format, typer.Option("--format", help="How to write the tables.")] = "terminal",
+    metric: Annotated[Literal["auroc", "aupr", "fpr95", "acc"], typer.Option(help="Which figure to show.")] = "auroc",
     compare: Annotated[
         tuple[str, str] | None, typer.Option(metavar="A B", help="Two methods, by a paired test.")
     ] = None,
@@ -179,19 +154,19 @@ def show(
 
     found = tables_in(results)
     if compare is not None:
-        pairs = _compared(found, results, compare, metric.value)
-        if form is Format.csv:
-            typer.echo(tables.comparison_csv(pairs, *compare, metric.value), nl=False)
+        pairs = _compared(found, results, compare, metric)
+        if form == "csv":
+            typer.echo(tables.comparison_csv(pairs, *compare, metric), nl=False)
         else:
-            _print((tables.comparison_grid(here, *compare, name, metric.value) for name, here in pairs.items()), form)
-    elif form is Format.csv:
+            _print((tables.comparison_grid(here, *compare, name, metric) for name, here in pairs.items()), form)
+    elif form == "csv":
         typer.echo(tables.CSV_HEADER)
         for spec, protocol in found.tables:
             typer.echo(tables.csv_text(spec, found.rows, protocol), nl=False)
     else:
-        narrow = form is Format.terminal
+        narrow = form == "terminal"
         for spec, protocol in found.tables:
-            _print(tables.grids(spec, found.rows, protocol, metric.value, by_shift=narrow), form)
+            _print(tables.grids(spec, found.rows, protocol, metric, by_shift=narrow), form)
 
 
 def _compared(found: Results, folder: Path, methods: tuple[str, str], metric: str) -> dict[str, list[Comparison]]:
@@ -215,10 +190,10 @@ def _print(grids: Iterable[Grid], form: Format) -> None:
     from degem.bench import formats
 
     for grid in grids:
-        if form is Format.terminal:
+        if form == "terminal":
             Console().print(formats.terminal(grid))
         else:
-            typer.echo(formats.markdown(grid) if form is Format.markdown else formats.latex(grid))
+            typer.echo(formats.markdown(grid) if form == "markdown" else formats.latex(grid))
 
 
 @app.command()

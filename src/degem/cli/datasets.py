@@ -19,25 +19,22 @@ def datasets(
 
     Example: degem datasets --data-dir data
     """
-    from degem.data.datasets import DATASETS, missing_files
-    from degem.data.locations import data_root
+    from degem.data.datasets import DATASETS, data_root, missing_files
 
-    rows: list[dict[str, Any]] = []
-    for name, dataset in DATASETS.items():
-        missing = missing_files(name, data_dir)
-        rows.append(
-            {
-                "name": name,
-                "nodes": dataset.num_nodes,
-                "edges": dataset.num_edges,
-                "features": dataset.num_features,
-                "classes": dataset.num_classes,
-                "homophily": dataset.homophily,
-                "here": not missing,
-                "needs": [f"{dataset.folder}/{path.name}" for path in missing],
-                "note": dataset.note,
-            }
-        )
+    rows: list[dict[str, Any]] = [
+        {
+            "name": name,
+            "nodes": dataset.num_nodes,
+            "edges": dataset.num_edges,
+            "features": dataset.num_features,
+            "classes": dataset.num_classes,
+            "homophily": dataset.homophily,
+            "here": not (missing := missing_files(name, data_dir)),
+            "needs": [f"{dataset.folder}/{path.name}" for path in missing],
+            "note": dataset.note,
+        }
+        for name, dataset in DATASETS.items()
+    ]
     if as_json:
         print_json(rows)
         return

@@ -84,7 +84,7 @@ def fit(
         loaded, seconds = _fitted_there(detector, place, graph, inputs, exposure)
     else:
         loaded = _read(graph, inputs, exposure)
-        seconds = fit_what_fits(detector, loaded, exposure=exposed_nodes(loaded, exposure))
+        seconds = checked_fit(detector, loaded, exposure=exposed_nodes(loaded, exposure))
     detector.save(out)
     _tell_fit(detector, out, loaded, seconds, as_json)
 
@@ -123,8 +123,8 @@ def _read(graph: str, inputs: Inputs, exposure: str | None) -> Graph:
         return inputs.graph(graph, needed=[exposure])
 
 
-def fit_what_fits(detector: Detector, graph: Graph, **how: Any) -> float:
-    """Fit what the machine has room for, ``how`` as in ``Detector.fit``; how many seconds it took."""
+def checked_fit(detector: Detector, graph: Graph, **how: Any) -> float:
+    """Fit where memory and disk suffice, ``how`` as in ``Detector.fit``; how many seconds it took."""
     from degem.cli.progress import progress_bar
     from degem.detectors.cost import Estimable
 

@@ -8,9 +8,8 @@ import inspect
 import tomllib
 import warnings
 from collections.abc import Callable, Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
@@ -18,21 +17,6 @@ from degem.errors import GraphError, ParameterError
 
 if TYPE_CHECKING:
     from degem import Detector, Graph
-
-
-class Exchangeable(StrEnum):
-    """What may be exchanged between calibration nodes and new ones."""
-
-    nodes = "nodes"
-    edges = "edges"
-
-
-class UnknownIds(StrEnum):
-    """What happens to edges to ids that the node table lacks."""
-
-    error = "error"
-    drop = "drop"
-    add = "add"
 
 
 def _level(context: typer.Context, option: typer.CallbackParam, value: float | None) -> float | None:
@@ -113,7 +97,7 @@ class Inputs:
         ),
     ] = None
     unknown_ids: Annotated[
-        UnknownIds | None,
+        Literal["error", "drop", "add"] | None,
         typer.Option(help="What to do with edges to ids that are no nodes.", show_default="error, or the model's"),
     ] = None
     ignore_weights: Annotated[
@@ -215,7 +199,7 @@ class Inputs:
             "keep_columns": listed(self.keep_columns) or [],
             "columns": None if self.columns is None else _treatments(self.columns),
             "schema": schema,
-            "unknown_ids": None if self.unknown_ids is None else self.unknown_ids.value,
+            "unknown_ids": self.unknown_ids,
             "ignore_weights": self.ignore_weights,
             "nodes_sql": self.nodes_sql,
             "edges_sql": self.edges_sql,
@@ -236,7 +220,7 @@ class Inputs:
 
 
 def _holds_tables(name: str) -> bool:
-    from degem.data.sql import is_database
+    from degem.data.files import is_database
 
     return is_database(name) or Path(name).is_dir()
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -13,13 +12,6 @@ from degem.cli.messages import tell
 from degem.cli.options import Alpha, GraphArgument, Inputs, Mkdir, ModelArgument, Reference, takes_inputs
 
 REPORT_BUDGET = 1024.0  # MiB of hop features: a page of a million nodes then stays within 4 GiB, on any machine
-
-
-class Projection(StrEnum):
-    """How latents are drawn in two dimensions."""
-
-    PCA = "pca"
-    UMAP = "umap"
 
 
 @takes_inputs
@@ -34,7 +26,7 @@ def report(
         str | None, typer.Option(metavar="COLUMN", help="Column with a time to break flags down by.")
     ] = None,
     reference: Reference = None,
-    projection: Annotated[Projection, typer.Option("--map", help="The map of the latents.")] = Projection.PCA,
+    projection: Annotated[Literal["pca", "umap"], typer.Option("--map", help="The map of the latents.")] = "pca",
     *,
     inputs: Inputs,
 ) -> None:
@@ -60,7 +52,7 @@ def report(
         is_ood=None if ood is None else truth_column(loaded, ood),
         time=time,
         reference=trained_on,
-        projection=projection.value,
+        projection=projection,
         title=f"Which nodes of {Path(graph).name} not to trust",
     )
     tell(f"{out}: open it in a browser")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -16,7 +16,6 @@ from degem.cli.options import (
     Alpha,
     AsJson,
     ByDegree,
-    Exchangeable,
     FalseDiscoveryRate,
     GraphArgument,
     Inputs,
@@ -64,8 +63,8 @@ def score(
     ] = None,
     by_degree: ByDegree = False,
     exchangeable: Annotated[
-        Exchangeable, typer.Option(help="edges: the well-connected arrive first, so weigh by 1 / degree.")
-    ] = Exchangeable.nodes,
+        Literal["nodes", "edges"], typer.Option(help="edges: the well-connected arrive first, so weigh by 1 / degree.")
+    ] = "nodes",
     *,
     inputs: Inputs,
     engine: EngineName = Engine.local,
@@ -116,7 +115,7 @@ def score(
             fdr=None if online else fdr,
             only=only,
             by_degree=by_degree,
-            exchangeable=exchangeable.value,
+            exchangeable=exchangeable,
         )
     if online is not None and fdr is not None:
         with OnlineFDR.shared(online, fdr) as stream:
@@ -125,7 +124,7 @@ def score(
     else:
         write(table, out)
     flagged = int(table["is_ood"].sum())
-    if online is None and exchangeable is Exchangeable.nodes and not by_degree:
+    if online is None and exchangeable == "nodes" and not by_degree:
         _explain(table, len(detector.calibration_), alpha, fdr)
     if as_json:
         print_json({"scores": str(out), "nodes": len(table), "flagged": flagged})

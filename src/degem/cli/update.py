@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from degem.cli.common import check_folder, exposed_nodes, print_json
-from degem.cli.fit import fit_what_fits
+from degem.cli.fit import checked_fit
 from degem.cli.messages import tell
 from degem.cli.options import (
     Alpha,
@@ -51,7 +51,7 @@ def update(
     flagged = old.predict(loaded, alpha=alpha) == 1
     new = type(old)(**old.get_params(deep=False))
     learnt = loaded if old.classes_ else loaded.subgraph(_trusted(loaded, old, flagged))
-    fit_what_fits(
+    checked_fit(
         new,
         learnt,
         train_mask=None if old.classes_ else _all_of(learnt),

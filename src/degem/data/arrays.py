@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from degem.errors import GraphError, quoted
-from degem.files import memory_limit, opened, replaced, size_of
+from degem.files import memory_limit, opened, size_of
 
 Arrays = dict[str, NDArray[Any]]
 MAGIC = b"\x93NUMPY"
@@ -59,12 +59,6 @@ def read_npz(path: Path) -> Arrays:
         raise GraphError(
             f"{path} is not an .npz archive of plain arrays ({_reason(error)}): write one with np.savez"
         ) from None
-
-
-def write_npz(path: Path, arrays: Arrays) -> None:
-    """Write an ``.npz`` archive; a crash leaves the old file."""
-    with replaced(path, follow_link=True) as file:
-        np.savez(file, allow_pickle=False, **arrays)
 
 
 def _check_members(members: list[zipfile.ZipInfo]) -> None:

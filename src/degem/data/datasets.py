@@ -5,18 +5,37 @@ from __future__ import annotations
 import contextlib
 import io
 import math
+import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from degem.data import readers
-from degem.data.checksums import copy_official, is_pickled
-from degem.data.locations import cache_root, data_root
-from degem.data.readers import Reader, attributed, citation, heterophilous, pyg, twitch
+from degem.data.readers import copy_official, is_pickled
 from degem.errors import DataNotFoundError, DegemError, GraphError
 from degem.files import replaced
 from degem.graph import Graph
+
+Reader = Callable[[Path], Graph]
+
+
+def cache_root() -> Path:
+    """The folder of everything degem may rebuild: ``$DEGEM_CACHE``, else ``~/.cache/degem``."""
+    return Path(os.environ.get("DEGEM_CACHE") or Path.home() / ".cache" / "degem")
+
+
+def data_root(data_dir: str | Path | None = None) -> Path:
+    """The folder of raw datasets: ``data_dir``, else ``$DEGEM_DATA``, else ``raw`` in the cache.
+
+    Example:
+        >>> data_root("my/data").as_posix()
+        'my/data'
+    """
+    chosen = data_dir or os.environ.get("DEGEM_DATA")
+    return Path(chosen) if chosen else cache_root() / "raw"
 
 
 @dataclass(frozen=True)
@@ -55,10 +74,14 @@ class Dataset:
     note: str = field(default="", kw_only=True)
 
 
+def _pyg(loader: str, folder: str | None = None, **options: Any) -> Reader:
+    return partial(readers.pyg, loader=loader, folder=folder or loader, **options)
+
+
 def _planetoid(name: str) -> tuple[Reader, str, tuple[str, ...]]:
     parts = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
     files = tuple(f"ind.{name}.{part}" for part in parts)
-    return pyg("Planetoid", "Planetoid", name), f"Planetoid/{name}/raw", files
+    return _pyg("Planetoid", name=name), f"Planetoid/{name}/raw", files
 
 
 def _geom_gcn(splits: str) -> tuple[str, ...]:
@@ -67,12 +90,12 @@ def _geom_gcn(splits: str) -> tuple[str, ...]:
 
 
 def _wikipedia(name: str) -> tuple[Reader, str, tuple[str, ...]]:
-    reader = pyg("WikipediaNetwork", "WikipediaNetwork", name, geom_gcn_preprocess=True)
+    reader = _pyg("WikipediaNetwork", name=name, geom_gcn_preprocess=True)
     return reader, f"WikipediaNetwork/{name}/geom_gcn/raw", _geom_gcn(name)
 
 
 def _webkb(name: str) -> tuple[Reader, str, tuple[str, ...]]:
-    return pyg("WebKB", "WebKB", name), f"WebKB/{name}/raw", _geom_gcn(name)
+    return _pyg("WebKB", name=name), f"WebKB/{name}/raw", _geom_gcn(name)
 
 
 def _amazon(name: str) -> tuple[Reader, str, tuple[str, ...]]:
@@ -80,24 +103,24 @@ def _amazon(name: str) -> tuple[Reader, str, tuple[str, ...]]:
 
 
 def _archive(loader: str, name: str, file: str) -> tuple[Reader, str, tuple[str, ...]]:
-    return attributed(loader, name, file), f"{loader}/{name}/raw", (file,)
+    return partial(readers.attributed, loader=loader, name=name, file=file), f"{loader}/{name}/raw", (file,)
 
 
 def _twitch(country: str) -> tuple[Reader, str, tuple[str, ...]]:
-    return twitch(country), f"Twitch/{country}/raw", (f"{country}.npz",)
+    return partial(readers.twitch, country=country), f"Twitch/{country}/raw", (f"{country}.npz",)
 
 
 def _platonov(name: str) -> tuple[Reader, str, tuple[str, ...]]:
     _, folder, files = _filtered(name)
-    return pyg("HeterophilousGraphDataset", "HeterophilousGraph", name), folder, files
+    return _pyg("HeterophilousGraphDataset", "HeterophilousGraph", name=name), folder, files
 
 
 def _filtered(name: str) -> tuple[Reader, str, tuple[str, ...]]:
-    return heterophilous(name), f"HeterophilousGraph/{name}/raw", (f"{name}.npz",)
+    return partial(readers.heterophilous, name=name), f"HeterophilousGraph/{name}/raw", (f"{name}.npz",)
 
 
 def _citation(name: str) -> tuple[Reader, str, tuple[str, ...]]:
-    return citation(name), "Citation/raw", (f"{name}.mat",)
+    return partial(readers.citation, name=name), "Citation/raw", (f"{name}.mat",)
 
 
 _ARXIV = ("edge.csv.gz", "node-label.csv.gz", "node_year.csv.gz", "num-node-list.csv.gz", "num-edge-list.csv.gz")
@@ -132,7 +155,7 @@ DATASETS: dict[str, Dataset] = {
     ),
     "chameleon": Dataset(*_wikipedia("chameleon"), 2277, 31371, 2325, 5, 0.23, cut_class=1, stored_entries=36101),
     "actor": Dataset(
-        pyg("Actor", "Actor"),
+        _pyg("Actor"),
         "Actor/raw",
         _geom_gcn("film"),
         *(7600, 26659, 932, 5, 0.22),

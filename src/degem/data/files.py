@@ -5,13 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from degem.data.archives import read_npz
-from degem.data.memmap import is_memmap, read_memmap
-from degem.data.sql import EDGES, KINDS, NODES, is_database, query
 from degem.data.tables import TableOptions, folder_tables, read_tables
 from degem.errors import GraphError
 from degem.graph import Graph
 from degem.schema import TableSchema, UnknownIds
+
+KINDS = ("duckdb:", "sqlite:", "postgresql://", "postgres://")
+
+
+def is_database(name: str) -> bool:
+    """Whether a graph's name is that of a database.
+
+    Example:
+        >>> is_database("sqlite:shop.db"), is_database("shop/")
+        (True, False)
+    """
+    return name.startswith(KINDS)
 
 
 def read_graph(
@@ -30,7 +39,7 @@ def read_graph(
 ) -> Graph:
     """Read a graph from a folder with ``nodes`` and ``edges`` tables (CSV or Parquet), a database, or an ``.npz`` file.
 
-    A folder of ``.npy`` files is opened as memory maps: see :func:`~degem.data.memmap.read_memmap`.
+    A folder of ``.npy`` files is opened as memory maps: see :func:`~degem.data.archives.read_memmap`.
     The other arguments are for a folder of tables. Its columns are encoded, each by a treatment of its own (numbers
     scaled, categories as indicators, …): how, is learnt from the table and kept in ``Graph.schema``. Anything wrong
     in a file is a :class:`~degem.errors.GraphError` that names the file, the column and the row (the first row after
@@ -77,14 +86,19 @@ def read_graph(
         ignore_weights=ignore_weights,
     )
     if is_database(database):
+        from degem.data.sql import EDGES, NODES, query
+
         nodes = query(database, nodes_sql or NODES, "--nodes-sql")
         return read_tables(nodes, query(database, edges_sql or EDGES, "--edges-sql"), options)
     if nodes_sql or edges_sql:
         raise GraphError(f"{path} is no database: --nodes-sql and --edges-sql ask {', '.join(KINDS)}…")
-    if path.is_dir() and not is_memmap(path):
+    is_memmap = (path / "indptr.npy").is_file()
+    if path.is_dir() and not is_memmap:
         return read_tables(*folder_tables(path), options)
     if any((id_column, label_column, feature_columns, keep_columns, columns)):
         raise GraphError(f"{path}: columns are chosen in folders of tables only, this one holds arrays with their own")
+    from degem.data.archives import read_memmap, read_npz  # most graphs are in tables
+
     if path.is_dir():
         return _chosen(read_memmap(path), ignore_weights)
     if not path.exists():

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from degem.data.tables import TableOptions, folder_tables, read_parts
 from degem.errors import GraphError, quoted
 from degem.graph import Graph
+from degem.ops.features import Features, stacked
 from degem.schema import TableSchema
 
 
@@ -68,15 +69,13 @@ def read_onto(folder: str | Path, graph: Graph, **options: Any) -> Graph:
     )
 
 
-def _stacked(
-    nodes: str, graph: Graph, features: NDArray[np.float32] | None, names: Sequence[str] | None
-) -> NDArray[Any] | sp.csr_array:
+def _stacked(nodes: str, graph: Graph, features: NDArray[np.float32] | None, names: Sequence[str] | None) -> Features:
     """The features of both, which must be the same columns."""
-    old, width = graph.features, 0 if features is None else features.shape[1]
+    width = 0 if features is None else features.shape[1]
     if features is None or width != graph.num_features:
         raise GraphError(f"{nodes} has {width} feature columns, and the graph has {graph.num_features}")
     if graph.feature_names is not None and tuple(names or ()) != graph.feature_names:
         pairs = zip(names or (), graph.feature_names, strict=True)
         got, expected = next(pair for pair in pairs if pair[0] != pair[1])
         raise GraphError(f"{nodes}: feature {quoted(got)} stands where the graph has {quoted(expected)}")
-    return sp.csr_array(sp.vstack([old, sp.csr_array(features)])) if sp.issparse(old) else np.vstack([old, features])
+    return stacked(graph.features, features)

@@ -142,7 +142,6 @@ def _of_classes(graph: Graph, count: int, names: Sequence[str] | None) -> Graph:
 
 
 def _masks(graph: Graph, train: ArrayLike) -> dict[str, NDArray[np.bool_]]:
-    seen = np.zeros(graph.num_nodes, dtype=np.bool_)
-    seen[node_indices(train, graph.num_nodes)] = True
+    seen = np.isin(np.arange(graph.num_nodes), node_indices(train, graph.num_nodes))
     test = graph.masks.get("test", np.zeros_like(seen))
     return {**graph.masks, "train": seen, "val": graph.masks.get("val", graph.labelled & ~seen & ~test) & ~seen}

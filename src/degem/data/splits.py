@@ -19,7 +19,7 @@ def random_split(nodes: NDArray[np.bool_], seed: int, *, train: float = 0.1, val
     order = np.random.default_rng([seed, 0]).permutation(np.flatnonzero(nodes))
     first, second = round(train * len(order)), round((train + val) * len(order))
     parts = {"train": order[:first], "val": order[first:second], "test": order[second:]}
-    return {name: _mask(chosen, len(nodes)) for name, chosen in parts.items()}
+    return {name: np.isin(np.arange(len(nodes)), chosen) for name, chosen in parts.items()}
 
 
 def keep_labels(train: NDArray[np.bool_], labels: NDArray[np.int64], rate: float, seed: int) -> NDArray[np.bool_]:
@@ -35,10 +35,4 @@ def keep_labels(train: NDArray[np.bool_], labels: NDArray[np.int64], rate: float
     for label in np.unique(labels[train]):
         members = rng.permutation(np.flatnonzero(train & (labels == label)))
         kept.append(members[: max(1, round(rate * len(members)))])
-    return _mask(np.concatenate(kept), len(train))
-
-
-def _mask(nodes: NDArray[np.int64], num_nodes: int) -> NDArray[np.bool_]:
-    mask = np.zeros(num_nodes, dtype=np.bool_)
-    mask[nodes] = True
-    return mask
+    return np.isin(np.arange(len(train)), np.concatenate(kept))

@@ -17,18 +17,6 @@ from degem.errors import GraphError, one_line
 from degem.extras import needs_extra
 
 NODES, EDGES = "SELECT * FROM nodes", "SELECT * FROM edges"
-SERVERS = ("postgresql://", "postgres://")
-KINDS = ("duckdb:", "sqlite:", *SERVERS)
-
-
-def is_database(name: str) -> bool:
-    """Whether a graph's name is that of a database.
-
-    Example:
-        >>> is_database("sqlite:shop.db"), is_database("shop/")
-        (True, False)
-    """
-    return name.startswith(KINDS)
 
 
 def query(database: str, sql: str, what: str) -> Source:

@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from degem.data.columns import Source, open_table
-from degem.data.faults import Faults
+from degem.data.columns import Faults, Source, open_table
 from degem.data.treatments import column_values, learn_schema
 from degem.errors import GraphError, quoted
 from degem.graph import Graph

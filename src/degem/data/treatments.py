@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from degem.data.faults import Faults
+from degem.data.columns import Faults
 from degem.errors import GraphError, quoted
 from degem.ops.features import is_bag_of_words
 from degem.schema import ColumnSchema, TableSchema, Treatment, UnknownIds

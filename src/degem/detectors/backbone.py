@@ -12,9 +12,8 @@ of one trained GCN. Alone, each trains its own. To share, give several of them o
         detector.fit(graph)
         detector.decision_function(graph), detector.decision_function(ood_graph)
 
-The cache trains one network for each different (training set, seed, network settings) and runs one forward pass for
-each network and :class:`~degem.Graph` *object* it is asked about. Scores are bit for bit those of detectors that do
-not share. It keeps the networks, the graphs and their layers alive: drop it when a benchmark cell is done.
+The cache trains one network for each different (training set, seed, network settings) and keeps it alive: drop it when
+a benchmark cell is done. Scores are bit for bit those of detectors that do not share.
 """
 
 from __future__ import annotations
@@ -90,29 +89,8 @@ if TYPE_CHECKING:
     Network = GCN | GivenOutputs
 
 
-class BackboneCache:
-    """Networks and forward passes that detectors share; see the module's text."""
-
-    def __init__(self) -> None:
-        self._networks: dict[str, tuple[Network, History]] = {}
-        self._layers: dict[tuple[int, int], tuple[Network, Graph, Layers]] = {}
-
-    def __contains__(self, key: str) -> bool:
-        return key in self._networks
-
-    def network(self, key: str, make: Callable[[], tuple[Network, History]]) -> tuple[Network, History]:
-        """The network of that key, made if it is not there."""
-        if key not in self._networks:
-            self._networks[key] = make()
-        network, history = self._networks[key]
-        return network, {name: list(values) for name, values in history.items()}
-
-    def layers(self, network: Network, graph: Graph, make: Callable[[], Layers]) -> Layers:
-        """The layers of that network on that graph object, made if they are not there."""
-        key = (id(network), id(graph))
-        if key not in self._layers:
-            self._layers[key] = (network, graph, make())  # both kept, so that no other object takes their id
-        return self._layers[key][2]
+class BackboneCache(dict[str, "tuple[Network, History]"]):
+    """Networks that detectors share; see the module's text."""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -237,7 +215,7 @@ class BackboneDetector(GCNDetector):
         self._cache: BackboneCache | None = None
 
     def share(self, cache: BackboneCache) -> Self:
-        """Take the network and its forward passes from ``cache`` (and put them there), from the next ``fit`` on."""
+        """Take the network from ``cache``, or put it there, from the next ``fit`` on."""
         self._cache = cache
         return self
 
@@ -256,17 +234,20 @@ class BackboneDetector(GCNDetector):
             return GivenOutputs(count), {}
         if self._cache is None:
             return super()._trained(training, on_progress)
-        make, key = super()._trained, self._fingerprint(training)
+        key = self._fingerprint(training)
         known = key in self._cache
-        network, history = self._cache.network(key, lambda: make(training, on_progress))
+        if not known:
+            self._cache[key] = super()._trained(training, on_progress)
+        network, history = self._cache[key]
         self.spared_seconds_ = history["seconds"][-1] if known else 0.0  # alone it would have trained that long
-        return network, history
+        return network, {name: list(values) for name, values in history.items()}
 
-    def _layers(self, graph: Graph) -> Layers:
-        if self._cache is None:
-            return super()._layers(graph)
-        make = super()._layers
-        return self._cache.layers(self.network_, graph, lambda: make(graph))
+    def _latents_by_class(self, training: TrainingSet) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[Any]]:
+        """Latents of the labelled training nodes, their labels, and the mean latent of each class."""
+        latents = self._layers(training.graph).latents[training.labelled_nodes].astype(np.float64)
+        labels = training.graph.labels[training.labelled_nodes]
+        means = np.stack([latents[labels == label].mean(axis=0) for label in range(training.num_classes)])
+        return latents, labels, means
 
     def _fingerprint(self, training: TrainingSet) -> str:
         """Equal for equal training sets, seeds and network settings."""

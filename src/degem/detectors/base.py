@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from degem import model_file, parameters
 from degem.calibration.decisions import Decisions
-from degem.calibration.fit_nodes import FitNodes
 from degem.calibration.judged import ScoreResult as ScoreResult
+from degem.calibration.known import FitNodes
 from degem.calibration.nodes import Calibration
 from degem.detectors.registry import METHODS, Registry
 from degem.detectors.restoring import Stored

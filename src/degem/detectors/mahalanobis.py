@@ -52,10 +52,7 @@ class Mahalanobis(BackboneDetector):
         # Slow to load, and a detector that is only described does without.
         from sklearn.covariance import EmpiricalCovariance
 
-        nodes = training.labelled_nodes
-        latents = self._layers(training.graph).latents[nodes].astype(np.float64)
-        labels = training.graph.labels[nodes]
-        means = np.stack([latents[labels == label].mean(axis=0) for label in range(training.num_classes)])
+        latents, labels, means = self._latents_by_class(training)
         self.means_ = torch.from_numpy(means)
         covariance = EmpiricalCovariance(store_precision=False).fit(latents - means[labels]).covariance_
         self.precision_ = torch.from_numpy(pinvh(covariance, rtol=len(covariance) * np.finfo(np.float32).eps))

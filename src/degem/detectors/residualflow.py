@@ -62,10 +62,7 @@ class ResidualFlow(BackboneDetector):
         from sklearn.covariance import LedoitWolf  # slow to load, and a detector that is only described does without
 
         history = super()._fit(training, on_progress)
-        nodes = training.labelled_nodes
-        latents = self._layers(training.graph).latents[nodes].astype(np.float64)
-        labels = training.graph.labels[nodes]
-        means = np.stack([latents[labels == label].mean(axis=0) for label in range(training.num_classes)])
+        latents, labels, means = self._latents_by_class(training)
         estimate = LedoitWolf().fit(latents - means[labels])
         self.means_ = torch.from_numpy(means).float().to(self.device)
         self.whitening_ = torch.from_numpy(_whitening(estimate)).float().to(self.device)

@@ -46,8 +46,7 @@ class TrainingSet:
         """The training set without some nodes and their edges."""
         if len(nodes) == 0:
             return self
-        kept = np.ones(self.graph.num_nodes, dtype=np.bool_)
-        kept[nodes] = False
+        kept = ~np.isin(np.arange(self.graph.num_nodes), nodes)
         places = np.cumsum(kept) - 1
         inside = places[self.nodes[kept[self.nodes]]]
         return replace(self, graph=self.graph.subgraph(kept), nodes=inside)
@@ -121,6 +120,4 @@ def _seeded_share(candidates: NDArray[np.bool_], seed: int) -> NDArray[np.bool_]
     nodes = np.flatnonzero(candidates)
     count = min(max(1, round(CALIBRATION_SHARE * len(nodes))), MOST_CALIBRATION_NODES, len(nodes) - 1)
     chosen = np.random.default_rng(seed).permutation(nodes)[: max(count, 0)]
-    mask = np.zeros(len(candidates), dtype=np.bool_)
-    mask[chosen] = True
-    return mask
+    return np.isin(np.arange(len(candidates)), chosen)

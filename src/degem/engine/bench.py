@@ -13,7 +13,7 @@ from degem.bench.runner import POLL, Listener, Status, grouped, lost_rows, name_
 from degem.bench.specs import Task
 from degem.bench.store import Row, Store
 from degem.bench.worker import Group, results, scenario_of
-from degem.data.locations import data_root
+from degem.data.datasets import data_root
 from degem.engine.cluster import LOST, connected
 
 
@@ -64,4 +64,4 @@ def run(
 
 def _rows(group: Group, data_dir: Path) -> list[Row]:
     torch.set_num_threads(1)
-    return [row for rows in results(group, lambda: scenario_of(group, data_dir)) for row in rows]
+    return [row for rows in results(group, lambda: scenario_of(group[0], data_dir)) for row in rows]

@@ -18,8 +18,8 @@ import pyarrow.parquet as parquet
 from numpy.typing import NDArray
 from pandas.util import hash_array
 
+from degem.data.archives import read_memmap
 from degem.data.columns import open_table
-from degem.data.memmap import read_memmap
 from degem.engine.cluster import Ray, Work
 from degem.engine.layout import BLOCK_ROWS, MAP_BYTES
 from degem.engine.stages import Output

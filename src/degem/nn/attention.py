@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from degem.ops.edge_attention import Edges, weighted_sum
+from degem.ops.adjacency import Edges, weighted_sum
 from degem.ops.features import sparse_csr
 
 

@@ -1,4 +1,4 @@
-"""Energies, losses that train them, and losses on logits that teach a classifier what it does not know."""
+"""Energies and losses that train them; losses on logits or Dirichlets that teach a classifier what it does not know."""
 
 from __future__ import annotations
 
@@ -109,3 +109,49 @@ def bounded_uniform_loss(logits: Tensor, *, bound_share: float) -> Tensor:
     bounded = lengths.var() / lengths.mean().detach().clamp(min=1e-6)
     uniform = sums.var() / sums.mean().abs().detach().clamp(min=1e-6)
     return bound_share * bounded + (1 - bound_share) * uniform
+
+
+def uncertain_cross_entropy(alpha: Tensor, labels: Tensor) -> Tensor:
+    r"""The expected cross-entropy under each Dirichlet, :math:`\psi(\sum_c \alpha_c) - \psi(\alpha_y)`, one a row.
+
+    Arguments:
+        alpha: Dirichlet parameters :math:`\alpha`, of shape (n, C).
+        labels: The classes :math:`y`.
+
+    Example:
+        >>> uncertain_cross_entropy(torch.ones(1, 2), torch.tensor([0]))
+        tensor([1.0000])
+    """
+    return alpha.sum(dim=1).digamma() - alpha.gather(1, labels[:, None])[:, 0].digamma()
+
+
+def squared_error_risk(alpha: Tensor, labels: Tensor) -> Tensor:
+    r"""The expected squared error under each Dirichlet (Sensoy et al. 2018), one a row.
+
+    .. math:: \sum_c (y_c - p_c)^2 + \frac{p_c (1 - p_c)}{S + 1}, \quad p = \alpha / S, \quad S = \sum_c \alpha_c
+
+    Arguments:
+        alpha: Dirichlet parameters :math:`\alpha`, of shape (n, C).
+        labels: The classes.
+
+    Example:
+        >>> squared_error_risk(torch.ones(1, 2), torch.tensor([0]))
+        tensor([0.6667])
+    """
+    strength = alpha.sum(dim=1, keepdim=True)
+    p = alpha / strength
+    target = torch.nn.functional.one_hot(labels, alpha.shape[1])
+    return ((target - p).square() + p * (1 - p) / (strength + 1)).sum(dim=1)
+
+
+def vacuity(alpha: Tensor) -> Tensor:
+    r"""The lack of evidence, :math:`C / \sum_c \alpha_c`: 1 without any, towards 0 with much.
+
+    Arguments:
+        alpha: Dirichlet parameters :math:`\alpha`, of shape (n, C).
+
+    Example:
+        >>> vacuity(torch.tensor([[1.0, 1.0], [1.0, 3.0]]))
+        tensor([1.0000, 0.5000])
+    """
+    return alpha.shape[1] / alpha.sum(dim=1)

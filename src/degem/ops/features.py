@@ -85,6 +85,18 @@ def is_bag_of_words(features: Features) -> bool:
     return bool(features.shape[1] >= BAG_COLUMNS and mostly_zeros and not (values < 0).any())
 
 
+def stacked(first: Features, second: Features) -> Features:
+    """The rows of one matrix, and those of another below them.
+
+    Example:
+        >>> stacked(np.eye(2, dtype=np.float32), np.zeros((1, 2), dtype=np.float32)).shape
+        (3, 2)
+    """
+    if isinstance(first, sp.csr_array):
+        return sp.csr_array(sp.vstack([first, sp.csr_array(second)]))
+    return np.concatenate([first, second])
+
+
 def dense(features: Features) -> NDArray[np.float32]:
     """The features as a dense array.
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numba
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -14,6 +11,7 @@ from degem.ops.logistic import fit_logistic
 
 PSEUDO_EDGES = 5.0
 GUESS_PENALTY = 3e-4
+BLOCK = 1 << 16  # nodes whose edges are looked at together
 
 
 def excess_homophily(adjacency: sp.csr_array, labels: NDArray[np.int64], guess: float = 0.0) -> float:
@@ -50,8 +48,14 @@ def labelled_edges(adjacency: sp.csr_array, labels: NDArray[np.int64]) -> tuple[
         >>> labelled_edges(sp.csr_array(np.ones((3, 3)) - np.eye(3)), np.array([0, 1, -1]))
         (1, 0)
     """
-    known, agree = _count(adjacency.indptr, adjacency.indices, labels)
-    return int(known) // 2, int(agree) // 2
+    known, edges, agree = np.flatnonzero(labels >= 0), 0, 0
+    for start in range(0, len(known), BLOCK):
+        nodes = known[start : start + BLOCK]
+        rows = adjacency[nodes]
+        ends = labels[rows.indices]
+        edges += int(np.count_nonzero(ends >= 0))
+        agree += int(np.count_nonzero(ends == np.repeat(labels[nodes], np.diff(rows.indptr))))
+    return edges // 2, agree // 2
 
 
 def guessed_homophily(adjacency: sp.csr_array, points: NDArray[np.float32], labels: NDArray[np.int64]) -> float:
@@ -101,18 +105,3 @@ def guessed_homophily(adjacency: sp.csr_array, points: NDArray[np.float32], labe
 
 def _between(value: float, low: float, high: float) -> float:
     return (value - low) / max(high - low, 1e-9)
-
-
-@numba.njit(cache=True)
-def _count(indptr: Any, indices: Any, labels: Any) -> Any:
-    known, agree = 0, 0
-    for row in range(len(labels)):
-        here = labels[row]
-        end = indptr[row + 1] if here >= 0 else indptr[row]  # an if around the loop makes numba lose the sums
-        for entry in range(indptr[row], end):
-            other = labels[indices[entry]]
-            if other >= 0:
-                known += 1
-            if other == here:
-                agree += 1
-    return known, agree

@@ -46,12 +46,12 @@ class ChangingHops:
         self.self_weight, self.weight, self.tolerance = self_weight, weight, tolerance
         self.num_computed = 0
         self._num_nodes = 0
-        self._room = np.zeros((num_hops + 1, 0, width), dtype=np.float32)
+        self._buffer = np.zeros((num_hops + 1, 0, width), dtype=np.float32)
 
     @property
     def values(self) -> NDArray[np.float32]:
         """The rows of every hop, of shape (hops + 1, n, columns)."""
-        return self._room[:, : self._num_nodes]
+        return self._buffer[:, : self._num_nodes]
 
     def update(
         self,
@@ -72,16 +72,16 @@ class ChangingHops:
         Returns:
             The rows that changed, for each hop.
         """
-        self._make_room(int(adjacency.shape[0]))
+        self._grow(int(adjacency.shape[0]))
         changed = [self._keep(0, rows, start)]
-        for hop in range(1, len(self._room)):
+        for hop in range(1, len(self._buffer)):
             near = np.zeros(self._num_nodes, dtype=np.bool_)
             near[touched] = True
             near[adjacency[changed[-1]].indices] = True
             if self.self_weight:
                 near[changed[-1]] = True
             places = np.flatnonzero(near)
-            before = self._room[hop - 1]
+            before = self._buffer[hop - 1]
             now = average(adjacency, before, self_weight=self.self_weight, weight=self.weight, rows=places)
             changed.append(self._keep(hop, places, now))
         return changed
@@ -89,14 +89,14 @@ class ChangingHops:
     def _keep(self, hop: int, rows: NDArray[np.int64], now: NDArray[np.float32]) -> NDArray[np.int64]:
         """Keep the rows that moved, and return which these are."""
         self.num_computed += len(rows)
-        moved = np.linalg.norm(now - self._room[hop, rows], axis=1) > self.tolerance * np.linalg.norm(now, axis=1)
-        self._room[hop, rows[moved]] = now[moved]
+        moved = np.linalg.norm(now - self._buffer[hop, rows], axis=1) > self.tolerance * np.linalg.norm(now, axis=1)
+        self._buffer[hop, rows[moved]] = now[moved]
         return np.asarray(rows[moved])
 
-    def _make_room(self, num_nodes: int) -> None:
-        if num_nodes > self._room.shape[1]:
+    def _grow(self, num_nodes: int) -> None:
+        if num_nodes > self._buffer.shape[1]:
             size = num_nodes if self._num_nodes == 0 else int(SPARE * num_nodes)
-            room = np.zeros((len(self._room), size, self._room.shape[2]), dtype=np.float32)
-            room[:, : self._num_nodes] = self.values
-            self._room = room
+            buffer = np.zeros((len(self._buffer), size, self._buffer.shape[2]), dtype=np.float32)
+            buffer[:, : self._num_nodes] = self.values
+            self._buffer = buffer
         self._num_nodes = num_nodes

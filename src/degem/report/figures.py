@@ -122,30 +122,14 @@ def latent_map(points: NDArray[np.floating[Any]], kind: str) -> Figure:
 
 def roc(found: Curves, metric: Metric) -> Figure:
     """The ROC curve; the page marks the threshold."""
-    traces = [
-        _line([0, 1], [0, 1], "chance", "@muted", dash="dash"),
-        _line(rounded(found.false_alarms), rounded(found.recall), "detector", "@ood"),
-        _marker("threshold"),
-    ]
-    layout = {
-        "xaxis": {"title": {"text": "share of ID nodes flagged"}, "range": [-0.01, 1], "tickformat": ".0%"},
-        "yaxis": {"title": {"text": "share of OOD nodes flagged"}, "range": [0, 1.02], "tickformat": ".0%"},
-    }
-    return {"data": traces, "layout": layout, "alt": f"ROC curve, area {metric.value:.3f}."}
+    titles = ("share of ID nodes flagged", "share of OOD nodes flagged")
+    return _curve(found.false_alarms, found.recall, [0, 1], titles, f"ROC curve, area {metric.value:.3f}.")
 
 
 def precision_recall(found: Curves, base_rate: float, metric: Metric) -> Figure:
     """The precision–recall curve with OOD as the class to find; the page marks the threshold."""
-    traces = [
-        _line([0, 1], [base_rate, base_rate], "chance", "@muted", dash="dash"),
-        _line(rounded(found.recall), rounded(found.precision), "detector", "@ood"),
-        _marker("threshold"),
-    ]
-    layout = {
-        "xaxis": {"title": {"text": "recall: share of OOD nodes flagged"}, "range": [-0.01, 1], "tickformat": ".0%"},
-        "yaxis": {"title": {"text": "precision: share of flags right"}, "range": [0, 1.02], "tickformat": ".0%"},
-    }
-    return {"data": traces, "layout": layout, "alt": f"Precision–recall curve, area {metric.value:.3f}."}
+    titles, alt = ("recall: share of OOD nodes flagged", "precision: share of flags right"), "Precision–recall curve"
+    return _curve(found.recall, found.precision, [base_rate] * 2, titles, f"{alt}, area {metric.value:.3f}.")
 
 
 def risk_coverage_plot(curves: Mapping[str, NDArray[np.float64]]) -> Figure:
@@ -193,16 +177,27 @@ def _line(x: Sequence[Any], y: Sequence[Any], name: str, colour: str, dash: str 
     }
 
 
-def _marker(name: str) -> dict[str, Any]:
-    return {
+def _curve(x: ArrayLike, y: ArrayLike, chance: list[float], titles: tuple[str, str], alt: str) -> Figure:
+    """A detector's curve beside that of chance; the page moves the marker to the threshold."""
+    marker = {
         "type": "scatter",
         "mode": "markers",
         "x": [None],
         "y": [None],
-        "name": name,
+        "name": "threshold",
         "marker": {"color": "@ink", "size": 11, "symbol": "diamond"},
         "hovertemplate": "at the threshold: %{x:.1%}, %{y:.1%}<extra></extra>",
     }
+    traces = [
+        _line([0, 1], chance, "chance", "@muted", dash="dash"),
+        _line(rounded(x), rounded(y), "detector", "@ood"),
+        marker,
+    ]
+    layout = {
+        "xaxis": {"title": {"text": titles[0]}, "range": [-0.01, 1], "tickformat": ".0%"},
+        "yaxis": {"title": {"text": titles[1]}, "range": [0, 1.02], "tickformat": ".0%"},
+    }
+    return {"data": traces, "layout": layout, "alt": alt}
 
 
 def _plain(text: str) -> str:

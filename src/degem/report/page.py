@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.decomposition import PCA
 
 from degem import calibration, groups
 from degem.calibration import Judged, ScoreResult, judge
@@ -16,16 +17,17 @@ from degem.calibration.decisions import numbered_as
 from degem.detectors.base import Detector, HasLatents
 from degem.errors import GraphError
 from degem.explain import class_names, explain
+from degem.extras import needs_extra
 from degem.files import write_text
 from degem.graph import Graph, as_graph
 from degem.metrics import risk_coverage
 from degem.report import figures, tallies, truth
 from degem.report.figures import Figure, rounded
 from degem.report.html import fill
-from degem.report.projection import Projection, project
 
 MAX_MAP_NODES = 4_000
 NUM_TABLE_NODES = 100
+Projection = Literal["pca", "umap"]
 
 
 def write_report(
@@ -270,3 +272,24 @@ def _compact(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_compact(inner) for inner in value]
     return rounded([value], 5)[0] if isinstance(value, float) else value
+
+
+def project(latents: NDArray[np.float32], kind: Projection, seed: int) -> NDArray[np.floating[Any]]:
+    """Two coordinates a row, of shape (n, 2).
+
+    Arguments:
+        latents: The latents, of shape (n, d).
+        kind: ``pca``, or ``umap`` where umap-learn is installed.
+        seed: Seed of UMAP.
+
+    Example:
+        >>> project(np.eye(4, dtype=np.float32), "pca", seed=0).shape
+        (4, 2)
+    """
+    if kind == "umap":
+        with needs_extra("umap", "the UMAP map (the PCA map does not)"):
+            from umap import UMAP
+
+        return np.asarray(UMAP(n_components=2, random_state=seed).fit_transform(latents))
+    padded = np.pad(latents, ((0, max(0, 2 - len(latents))), (0, max(0, 2 - latents.shape[1]))))
+    return np.asarray(PCA(n_components=2, svd_solver="covariance_eigh").fit_transform(padded)[: len(latents)])

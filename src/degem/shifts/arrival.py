@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from degem.data.splits import Masks, random_split
 from degem.graph import Graph
-from degem.ops.features import Features
+from degem.ops.features import Features, stacked
 from degem.shifts import time
 from degem.shifts.base import Settings, generator, known_only, label_parts, unlabelled
-from degem.shifts.feature import mixed_rows
+from degem.shifts.manipulation import mixed_rows
 
 NEW_ID_SHARE = 0.2  # of the ID test nodes
 OOD_SHARE, LEAST_OOD = 0.05, 20  # of all nodes: few, so that neighbours of OOD nodes are mostly normal
@@ -208,7 +208,7 @@ def rewire(adjacency: sp.csr_array, nodes: NDArray[np.int64], rng: np.random.Gen
 def beside(first: Graph, second: Graph) -> Graph:
     """Two graphs as one, without an edge between them; nodes of the second are numbered after those of the first."""
     return Graph(
-        features=_stacked(first.features, second.features),
+        features=stacked(first.features, second.features),
         adjacency=sp.csr_array(sp.block_diag([first.adjacency, second.adjacency], format="csr")),
         labels=np.concatenate([first.labels, second.labels]),
         node_ids=np.concatenate([first.node_ids, first.num_nodes + np.arange(second.num_nodes)]),
@@ -237,19 +237,11 @@ def _share(nodes: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int
 
 
 def _without(graph: Graph, *absent: NDArray[np.int64]) -> NDArray[np.bool_]:
-    present = np.ones(graph.num_nodes, dtype=np.bool_)
-    present[np.concatenate(absent)] = False
-    return present
+    return ~np.isin(np.arange(graph.num_nodes), np.concatenate(absent))
 
 
 def _with_rows(features: Features, nodes: NDArray[np.int64], rows: Features) -> Features:
     """The features with the rows of ``nodes`` replaced."""
     source = np.arange(features.shape[0])
     source[nodes] = features.shape[0] + np.arange(len(nodes))
-    return _stacked(features, rows)[source]
-
-
-def _stacked(first: Features, second: Features) -> Features:
-    if isinstance(first, sp.csr_array) and isinstance(second, sp.csr_array):
-        return sp.csr_array(sp.vstack([first, second]))
-    return np.concatenate([first, second])
+    return stacked(features, rows)[source]

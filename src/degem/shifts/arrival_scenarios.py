@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from degem.data.datasets import describe, load_dataset
+from degem.data.datasets import load_dataset
 from degem.data.splits import random_split
-from degem.errors import DegemError
-from degem.graph import Graph
-from degem.ops.structural import structural_features
+from degem.ops.neighbours import structural_features
 from degem.shifts.arrival import Arrival, fraud, later_years, left_out, manipulated, other_networks
-from degem.shifts.base import CITATION, ID_DOMAIN, OOD_DOMAINS, Settings, label_parts, normalized
-from degem.shifts.scenarios import KINDS, SYNTHETIC, TWITCH, kind_of, scenario_name, shifts_of, split_of
+from degem.shifts.base import CITATION, ID_DOMAIN, OOD_DOMAINS, Settings, normalized
+from degem.shifts.scenarios import (
+    KINDS,
+    SYNTHETIC,
+    TWITCH,
+    check_kind,
+    cut_of,
+    scenario_name,
+    shifts_of,
+    split_of,
+)
 
 FRAUD = "amazon-fraud"
 
@@ -43,10 +50,7 @@ def load_arrival(dataset: str, kind: str, settings: Settings, data_dir: str | Pa
         data_dir: The folder of raw files, see :func:`degem.data.datasets.load_dataset`.
     """
     dataset = scenario_name(dataset)
-    shifts = arrivals_of(dataset)
-    if kind not in map(kind_of, shifts):
-        known = ", ".join(f"{shift} (kind {kind_of(shift)!r})" for shift in shifts) or "none"
-        raise DegemError(f"{dataset} has no arrival of the kind {kind!r}: it has {known}")
+    check_kind(dataset, kind, arrivals_of(dataset), "arrival")
     name = ID_DOMAIN if dataset == TWITCH else dataset
     graph = load_dataset(name, data_dir)
     if kind == "fraud":
@@ -59,15 +63,8 @@ def load_arrival(dataset: str, kind: str, settings: Settings, data_dir: str | Pa
         others = {shift: normalized(load_dataset(at, data_dir)) for shift, at in _other_domains(dataset).items()}
         return other_networks(graph, random_split(graph.labelled, settings.seed), others, settings, dataset)
     if kind == "label":
-        return _label(graph, settings, dataset)
+        return left_out(graph, *cut_of(dataset, graph, settings.seed), settings, dataset)
     return manipulated(graph, split_of(dataset, graph, graph.labelled, settings.seed), settings, dataset)
-
-
-def _label(graph: Graph, settings: Settings, dataset: str) -> Arrival:
-    cut_class = describe(dataset).cut_class
-    assert cut_class is not None, "else it has no label shift"
-    inside, _, _ = label_parts(graph.labels, cut_class)
-    return left_out(graph, split_of(dataset, graph, inside, settings.seed), cut_class, settings, dataset)
 
 
 def _other_domains(dataset: str) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from degem.data.datasets import DATASETS, dataset_name, describe, load_dataset
 from degem.data.splits import Masks, random_split
 from degem.errors import DegemError
 from degem.graph import Graph, NodeSet
-from degem.ops.structural import structural_features
+from degem.ops.neighbours import structural_features
 from degem.shifts import time
 from degem.shifts.base import (
     CITATION,
@@ -29,9 +29,8 @@ from degem.shifts.base import (
     normalized,
     unlabelled,
 )
-from degem.shifts.feature import feature_shift
 from degem.shifts.homophily import homophily_graph
-from degem.shifts.structure import structure_shift
+from degem.shifts.manipulation import feature_shift, structure_shift
 
 Load = Callable[[str], Graph]  # a dataset by its name
 SYNTHETIC = "synthetic-cora-"
@@ -109,15 +108,15 @@ def load_scenario(dataset: str, kind: str, settings: Settings, data_dir: str | P
         data_dir: The folder of raw files, see :func:`degem.data.datasets.load_dataset`.
     """
     dataset = scenario_name(dataset)
-    _check_kind(dataset, kind)
+    check_kind(dataset, kind, shifts_of(dataset), "shift")
     return _MAKERS[kind](dataset, settings, lambda name: load_dataset(name, data_dir))
 
 
-def _check_kind(dataset: str, kind: str) -> None:
-    shifts = shifts_of(dataset)
+def check_kind(dataset: str, kind: str, shifts: Sequence[str], what: str) -> None:
+    """Refuse a kind of shift, or of arrival, that a dataset does not have."""
     if kind not in map(kind_of, shifts):
-        known = ", ".join(f"{shift} (kind {kind_of(shift)!r})" for shift in shifts)
-        raise DegemError(f"{dataset} has no shift of the kind {kind!r}: it has {known}")
+        known = ", ".join(f"{shift} (kind {kind_of(shift)!r})" for shift in shifts) or "none"
+        raise DegemError(f"{dataset} has no {what} of the kind {kind!r}: it has {known}")
 
 
 def _manipulation(dataset: str, settings: Settings, load: Load) -> Scenario:
@@ -132,10 +131,15 @@ def _manipulation(dataset: str, settings: Settings, load: Load) -> Scenario:
 
 
 def _label(dataset: str, settings: Settings, load: Load) -> Scenario:
-    graph, cut_class = normalized(load(dataset)), describe(dataset).cut_class
+    graph = normalized(load(dataset))
+    return label_leave_out(graph, *cut_of(dataset, graph, settings.seed), settings, dataset)
+
+
+def cut_of(dataset: str, graph: Graph, seed: int) -> tuple[Masks, int]:
+    """The split of the ID nodes of a label shift, and its cut class."""
+    cut_class = describe(dataset).cut_class
     assert cut_class is not None, "else it has no label shift"
-    inside, _, _ = label_parts(graph.labels, cut_class)
-    return label_leave_out(graph, split_of(dataset, graph, inside, settings.seed), cut_class, settings, dataset)
+    return split_of(dataset, graph, label_parts(graph.labels, cut_class)[0], seed), cut_class
 
 
 def _domain(dataset: str, settings: Settings, load: Load) -> Scenario:

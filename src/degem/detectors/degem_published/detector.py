@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from degem.detectors.base import Detector, ScoreResult
 from degem.detectors.degem_published.model import PublishedModel
-from degem.detectors.degem_published.trainer import Trainer
-from degem.detectors.degem_published.views import Contrast, Views
+from degem.detectors.degem_published.trainer import Contrast, Trainer, Views
 from degem.detectors.restoring import restored
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph

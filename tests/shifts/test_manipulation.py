@@ -1,7 +1,7 @@
 import numpy as np
 
 from degem import Graph
-from degem.shifts.structure import _pairs_within, block_model, structure_shift
+from degem.shifts.manipulation import _pairs_within, block_model, structure_shift
 
 
 def test_every_pair_within_a_block_can_be_reached_once() -> None:
