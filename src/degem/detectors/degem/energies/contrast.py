@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from degem.detectors.degem.energies.base import EnergyTerm, TrainingRows
 from degem.detectors.degem.hop_batch import Latent
 
 
 class ContrastEnergy(EnergyTerm):
-    r"""How sure the critic of Deep Graph Infomax is that a node was corrupted, :math:`-\log\sigma(h^\top W s + b)`.
+    r"""How sure the critic of Deep Graph Infomax is that a node was corrupted, :math:`-(h^\top W s + b)` in nats.
 
     The critic is trained together with the encoder (Veličković et al. 2019); :math:`s` is the summary of the graph.
 
@@ -43,4 +42,4 @@ class ContrastEnergy(EnergyTerm):
 
     def forward(self, latent: Latent) -> Tensor:
         """The energy of each row."""
-        return F.softplus(-(latent.latents @ self.direction + self.bias))
+        return -(latent.latents @ self.direction + self.bias)
