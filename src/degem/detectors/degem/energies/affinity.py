@@ -18,6 +18,7 @@ NUM_CRITICS, EMBEDDING_DIM, NUM_REFERENCES, BATCH = 3, 64, 1024, 256
 NUM_STEPS, CHECK_EVERY, PATIENCE, HELD_OUT, MAX_HELD_OUT = 200, 10, 40, 1 / 7, 512
 LEARNING_RATE, WEIGHT_DECAY, DROPOUT = 5e-3, 1e-4, 0.3
 INITIAL_LOG_SCALE, MOST = 1.5, 1.5
+LEAST_LEFT = 1e-3  # of a hop: where all walks return, what is left of it is rounding noise and has no direction
 
 
 class Critic(nn.Module):
@@ -145,9 +146,13 @@ class AffinityEnergy(EnergyTerm):
 
     def _inputs(self, batch: HopBatch) -> tuple[Tensor, Tensor]:
         hops = [batch.hops[place] for place in self.places]
+        floors = [LEAST_LEFT * hop.norm(dim=1, keepdim=True) + 1e-8 for hop in hops]
         if len(hops) > 1:
             hops[1] = hops[1] - batch.returning[:, None] * batch.hops[0]
-        return batch.directions(0), torch.cat([F.normalize(hop, dim=1, eps=1e-8) for hop in hops], dim=1)
+        directions = [
+            hop / hop.norm(dim=1, keepdim=True).clamp_min(floor) for hop, floor in zip(hops, floors, strict=True)
+        ]
+        return batch.directions(0), torch.cat(directions, dim=1)
 
 
 def _dropped(values: Tensor, generator: torch.Generator) -> Tensor:
