@@ -302,7 +302,8 @@ def restart(bench: Bench, options: argparse.Namespace) -> Iterator[dict[str, Any
 
 def memory(bench: Bench, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """A hundred events a second, as many nodes going as come, the whole graph scored every minute."""
-    arrivals, there, samples = Arrivals(bench.graph), [], []
+    arrivals, there = Arrivals(bench.graph), list[str]()
+    samples: list[tuple[float, float]] = []
     with serving(bench.server("--full-every", "60")) as server:
         line = Line(server)
         for at in at_rate(10, options.seconds):
