@@ -1,4 +1,4 @@
-# The README's two commands, `make demo` and `make test`: each makes .venv where it is missing, then does its job.
+# The README's two commands, `make demo` and `make test`, and others: each makes .venv where it is missing, then does its job.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -8,7 +8,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Versions with hashes, for this Python and platform; where there are none, constraints.txt alone pins. make lock renews.
 LOCK := locks/$(shell $(PYTHON) -c 'import platform, sys; print("%d.%d" % sys.version_info[:2], sys.platform, platform.machine(), sep="-")').txt
 
-.PHONY: demo test lint lock audit clean
+.PHONY: demo test lint docs lock audit clean
 
 demo: $(VENV)/installed
 	$(BIN)/degem demo --out demo
@@ -16,12 +16,17 @@ demo: $(VENV)/installed
 test: $(VENV)/installed-dev
 	scripts/install-chromium
 	scripts/install-postgresql
+	scripts/install-s3-server
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadgroup --cov --cov-report=term:skip-covered
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(VENV)/installed-docs
+	PATH="$(CURDIR)/$(BIN):$$PATH" OMP_NUM_THREADS=1 $(BIN)/python -m sphinx --fail-on-warning --jobs 2 --quiet docs build/docs
+	@echo "build/docs/index.html"
 
 lock: | $(BIN)/python
 	$(BIN)/python scripts/lock $(LOCK)
@@ -41,6 +46,11 @@ $(VENV)/installed: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 
+$(VENV)/installed-docs: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing degem and what builds its site into $(VENV) …"
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	touch $(VENV)/installed $@
+
 $(VENV)/installed-dev: pyproject.toml constraints.txt $(wildcard $(LOCK)) | $(BIN)/python
 	@echo "Installing degem and its tools into $(VENV) (a few minutes, once) …"
 ifneq ($(wildcard $(LOCK)),)
@@ -49,4 +59,4 @@ ifneq ($(wildcard $(LOCK)),)
 else
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 endif
-	touch $(VENV)/installed $@
+	touch $(VENV)/installed $(VENV)/installed-docs $@

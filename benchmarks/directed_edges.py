@@ -104,7 +104,7 @@ class PrintedMahalanobis(Mahalanobis):
             means = np.vstack([means, np.zeros_like(means[:1])])
         self.means_ = torch.from_numpy(means).double()
 
-    def _score_layers(self, layers: Layers, graph: Graph) -> NDArray[np.floating[Any]]:
+    def _score_layers(self, layers: Layers, graph: Graph) -> Tensor:
         return -super()._score_layers(layers, graph)
 
 
@@ -113,7 +113,7 @@ class PrintedODIN(ODIN):
 
     name: ClassVar[str] = "odin-as-printed"
 
-    def _score_layers(self, layers: Layers, graph: Graph) -> NDArray[np.floating[Any]]:
+    def _score_layers(self, layers: Layers, graph: Graph) -> Tensor:
         return -super()._score_layers(layers, graph)
 
 
@@ -134,9 +134,9 @@ class PrintedGKDE(GKDE):
         }
         return lambda logits, epoch: {name: weights[name] * mean for name, mean in means(logits, epoch).items()}
 
-    def _score_layers(self, layers: Layers, graph: Graph) -> NDArray[np.floating[Any]]:
+    def _score_layers(self, layers: Layers, graph: Graph) -> Tensor:
         if self.uncertainty == "probability":
-            return np.asarray(1 - self._probabilities(layers).max(axis=1))
+            return 1 - self._probabilities(layers).amax(dim=1)
         return super()._score_layers(layers, graph)
 
 

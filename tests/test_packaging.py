@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
-IMPORT_NAMES = {"torch-geometric": "torch_geometric", "scikit-learn": "sklearn", "umap-learn": "umap"}
+IMPORT_NAMES = {"scikit-learn": "sklearn", "umap-learn": "umap"}
 
 LENT = {"networkx"}  # imported only for who comes with a NetworkX graph
 
@@ -33,7 +33,7 @@ def test_what_is_imported_is_declared():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = [line for name, lines in project["optional-dependencies"].items() if name != "dev" for line in lines]
     names = {re.split(r"[<>=\[ ]", line)[0] for line in [*project["dependencies"], *extras]}
-    assert _imported_packages() <= {IMPORT_NAMES.get(name, name) for name in names}
+    assert _imported_packages() <= {IMPORT_NAMES.get(name, name.replace("-", "_")) for name in names}
 
 
 def test_torch_is_a_range_for_users_and_one_version_for_development():

@@ -19,7 +19,7 @@ from degem.data.archives import write_npz
 from degem.data.demo import arriving, digits_graph
 
 ROOT = Path(__file__).parents[1]
-LINK = re.compile(r"\]\((?!https?:)([^)#]+)\)")
+LINK = re.compile(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)")
 
 
 @pytest.fixture
@@ -82,23 +82,14 @@ def _imported(path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return module
 
 
-def test_the_method_of_the_docs_works(small_graph: Graph, tmp_path, monkeypatch):
-    monkeypatch.setattr(Detector, "registry", dict(Detector.registry))
-    text = (ROOT / "docs" / "adding-a-method.md").read_text(encoding="utf-8")
-    found = re.search(r"feature_distance.py`:\n\n```python\n(.*?)```", text, re.DOTALL)
-    assert found is not None
-    (tmp_path / "feature_distance.py").write_text(found[1], encoding="utf-8")
-    _imported(tmp_path / "feature_distance.py", monkeypatch)
-    detector = Detector.registry["feature-distance"]().set_params(ridge=0.01).fit(small_graph)
-    far = small_graph.replace(features=np.asarray(small_graph.features) + 10)
-    assert detector.decision_function(far).min() > detector.decision_function(small_graph).max()
-    detector.save(tmp_path / "model")
-    again = Detector.load(tmp_path / "model")
-    np.testing.assert_array_equal(again.decision_function(far), detector.decision_function(far))
-
-
 @pytest.mark.parametrize(
-    "page", ["README.md", "CHANGELOG.md", *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+    "page",
+    [
+        "README.md",
+        "CHANGELOG.md",
+        "SECURITY.md",
+        *(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md")),
+    ],
 )
 def test_links_lead_somewhere(page):
     text = (ROOT / page).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Has the graph drifted? Two windows scored by one detector, and whether they differ by more than chance."""
+"""Has the graph drifted? Two windows scored by one detector, whether they differ by more than chance, and in what."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from degem.calibration import judge
+from degem.calibration import Judged, judge
 from degem.detectors.base import Detector
+from degem.drift import Drift, drifted_columns, drifted_groups
 from degem.explain import class_names
 from degem.graph import as_graph
 from degem.groups import Groups, by_class, by_degree
@@ -60,6 +61,7 @@ class Comparison:
     Arguments:
         tests: The permutation tests: of the mean score, and of the share flagged.
         breakdowns: The share flagged, by the name of what the nodes are grouped by.
+        drifts: The columns, classes and degrees that differ by more than chance, those of each kind by effect.
         alpha: The false-alarm rate of the flags.
         reference_scores: The scores of the reference window.
         current_scores: The scores of the current window.
@@ -68,6 +70,7 @@ class Comparison:
 
     tests: tuple[PermutationTest, ...]
     breakdowns: dict[str, tuple[GroupShare, ...]]
+    drifts: tuple[Drift, ...]
     alpha: float
     reference_scores: NDArray[np.float64]
     current_scores: NDArray[np.float64]
@@ -90,6 +93,7 @@ class Comparison:
             "reference_nodes": len(self.reference_scores),
             "current_nodes": len(self.current_scores),
             "tests": [dataclasses.asdict(test) for test in self.tests],
+            "drifts": [dataclasses.asdict(drift) for drift in self.drifts],
             "breakdowns": {
                 name: [dataclasses.asdict(share) for share in found] for name, found in self.breakdowns.items()
             },
@@ -107,8 +111,10 @@ def compare(
 ) -> Comparison:
     """Score two windows and test whether the current one differs from the reference.
 
+    Nodes that the detector was fitted on do not count, as they score low for that alone. So the reference may be the
+    training graph: its held-out nodes are compared with those that are new in the current graph, scored there as well.
     The tests take nodes as exchangeable between the windows. Scores of neighbours are alike, which makes p-values
-    smaller than they should be; compare with a reference window that the detector was not trained on.
+    smaller than they should be.
 
     Arguments:
         detector: A fitted detector.
@@ -126,23 +132,43 @@ def compare(
         >>> compare(detector, graph, graph).drifted(0.05)
         False
     """
-    windows = [as_graph(reference), as_graph(current)]
-    judged = [judge(detector, window) for window in windows]
-    scored, flags = [each.result for each in judged], [each.flags(alpha=alpha) for each in judged]
+    graphs = [as_graph(reference), as_graph(current)]
+    windows = _counted(detector, *(judge(detector, graph) for graph in graphs))
+    scored = [judged.scored.of(rows) for judged, rows in windows]
+    flags = [judged.flags(alpha=alpha)[rows] for judged, rows in windows]
     rng = np.random.default_rng(seed)
     tests = (
         permutation_test("mean score", scored[0].scores, scored[1].scores, num_permutations, rng),
         permutation_test("share flagged", flags[0], flags[1], num_permutations, rng),
     )
-    breakdowns = {}
-    if scored[0].probabilities is not None and scored[1].probabilities is not None:
-        chances, names = (scored[0].probabilities, scored[1].probabilities), class_names(detector)
-        both = by_class(np.concatenate([each.argmax(axis=1) for each in chances]), names)
-        breakdowns["predicted class"] = _shares(both, flags)
-    both = by_degree(np.concatenate([window.degrees for window in windows]))
-    breakdowns["degree"] = _shares(both, flags)
-    scores = [np.asarray(each.scores, dtype=np.float64) for each in scored]
-    return Comparison(tests, breakdowns, alpha, scores[0], scores[1], judged[0].calibration_scores)
+    both = by_degree(np.concatenate([judged.graph.degrees[rows] for judged, rows in windows]))
+    breakdowns, num_first = {"degree": _shares(both, flags)}, len(flags[0])
+    everyone = graphs[0], np.arange(graphs[0].num_nodes)  # a fit does not change what features are
+    drifts = drifted_columns(detector, everyone, (windows[1][0].graph, windows[1][1])) + drifted_groups(both, num_first)
+    chances = [each.probabilities for each in scored if each.probabilities is not None]
+    if chances:
+        both = by_class(np.concatenate([each.argmax(axis=1) for each in chances]), class_names(detector))
+        breakdowns = {"predicted class": _shares(both, flags)} | breakdowns
+        drifts += drifted_groups(both, num_first)
+    first, second = (np.asarray(each.scores, dtype=np.float64) for each in scored)
+    return Comparison(tests, breakdowns, tuple(drifts), alpha, first, second, windows[0][0].calibration_scores)
+
+
+def _counted(detector: Detector, before: Judged, now: Judged) -> list[tuple[Judged, NDArray[np.int64]]]:
+    """The nodes of each window that count, and where they are scored."""
+    new = detector.fit_nodes_.new_in(now.graph)
+    training = before.places is not None and not detector.fit_nodes_.new_in(before.graph).any()
+    if training and now.places is not None and new.any():
+        held_out = ~detector.fit_nodes_.seen_in(now.graph) & ~new
+        if held_out.any():
+            return [(now, np.flatnonzero(held_out)), (now, np.flatnonzero(new))]
+    return [(judged, _unseen(detector, judged)) for judged in (before, now)]
+
+
+def _unseen(detector: Detector, judged: Judged) -> NDArray[np.int64]:
+    """The nodes of a graph that the detector was not fitted on; all, where the graph is another or has no such."""
+    unseen = ~detector.fit_nodes_.seen_in(judged.graph)
+    return np.flatnonzero(unseen) if judged.places is not None and unseen.any() else np.arange(judged.graph.num_nodes)
 
 
 def permutation_test(

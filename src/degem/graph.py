@@ -123,7 +123,7 @@ class Graph:
 
     @property
     def num_classes(self) -> int:
-        """The number of classes: one more than the largest label, or the number of class names."""
+        """The number of classes, one more than the largest label or the number of class names."""
         if self.class_names is not None:
             return len(self.class_names)
         return int(self.labels.max()) + 1
@@ -135,7 +135,7 @@ class Graph:
 
     @property
     def strengths(self) -> NDArray[np.float32]:
-        """The sum of the weights of each node's edges: its degree, where no edge has a weight."""
+        """The sum of the weights of each node's edges, which is its degree where no edge has a weight."""
         return strengths(self.adjacency)
 
     @property

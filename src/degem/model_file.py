@@ -177,7 +177,7 @@ def tensor_of(state: dict[str, torch.Tensor], name: str, dtype: torch.dtype, *sh
 
 def foreign(path: str | Path, method: str, expected: str) -> ModelFileError:
     """The error for a model of another method."""
-    way_out = "use Detector.load" if expected != "Detector" else "import the module that defines the method first"
+    way_out = "use Detector.load" if expected != "Detector" else "import its class first (--detector-class)"
     return ModelFileError(f"{path} holds a {quoted(method)} model, which {expected} cannot load: {way_out}")
 
 

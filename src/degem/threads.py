@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 import numba
-import torch
 from threadpoolctl import threadpool_limits
 
 MAX_KERNEL_THREADS: int = vars(numba.config)["NUMBA_NUM_THREADS"]
@@ -21,10 +20,13 @@ def one_thread() -> Iterator[None]:
     Kernels whose result does not depend on it, see :func:`kernel_threads`, go on with as many as before.
 
     Example:
+        >>> import torch
         >>> with one_thread():
         ...     torch.get_num_threads()
         1
     """
+    import torch  # slow to load, and listing datasets does without
+
     before = torch.get_num_threads()
     token = _kernel_threads.set(_kernel_threads.get() or before)
     with threadpool_limits(1, user_api="blas"):
@@ -43,6 +45,7 @@ def kernel_threads() -> Iterator[None]:
     Both may compute by the same OpenMP library, and numba tells that its own number of threads when it starts.
 
     Example:
+        >>> import torch
         >>> before = numba.get_num_threads()
         >>> with kernel_threads():
         ...     numba.get_num_threads() == min(torch.get_num_threads(), MAX_KERNEL_THREADS)
@@ -50,6 +53,8 @@ def kernel_threads() -> Iterator[None]:
         >>> numba.get_num_threads() == before
         True
     """
+    import torch
+
     of_torch, of_numba = torch.get_num_threads(), numba.get_num_threads()
     numba.set_num_threads(min(_kernel_threads.get() or of_torch, MAX_KERNEL_THREADS))
     try:

@@ -90,6 +90,24 @@ def train(
     return history
 
 
+def descend(
+    optimiser: torch.optim.Optimizer, losses: Mapping[str, torch.Tensor], *, clip: float | None = None
+) -> dict[str, float]:
+    """One step on the sum of some losses, and what each of them was.
+
+    Arguments:
+        optimiser: Steps its own parameters.
+        losses: The losses by name.
+        clip: The largest norm of the gradient, if there is one.
+    """
+    optimiser.zero_grad()
+    torch.stack(list(losses.values())).sum().backward()
+    if clip is not None:
+        nn.utils.clip_grad_norm_([value for group in optimiser.param_groups for value in group["params"]], clip)
+    optimiser.step()
+    return {name: float(loss.detach()) for name, loss in losses.items()}
+
+
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
     """Torch's global generator starts from ``seed`` inside the block and is put back after it.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from degem import DeGEM
 from degem.data.archives import write_npz
 
@@ -13,7 +15,9 @@ def test_nodes_are_explained_in_the_order_asked_for(run, model, folder) -> None:
     assert done.code == 0, done.err
     found = json.loads(done.out)
     assert [each["node_id"] for each in found] == ["n7", "n3"]
-    assert all(each["summary"] and len(each["hop_parts"]) > 1 for each in found)
+    for each in found:
+        rise = each["score"] - each["typical_score"]
+        assert sum(part["amount"] for part in each["parts"]) == pytest.approx(rise)
 
 
 def test_a_person_reads_a_table(run, model, folder) -> None:
@@ -22,7 +26,8 @@ def test_a_person_reads_a_table(run, model, folder) -> None:
     )
     assert done.code == 0, done.err
     assert "n7: score" in done.out
-    assert "its own features" in done.out
+    assert "the wider surroundings" in done.out
+    assert "together" in done.out
     assert "near training node n" in done.out
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from degem import Detector, read_graph
 from degem.calibration import OnlineFDR, conformal_p_values
-from degem.cli.flagged import chance_of
+from degem.cli.score import chance_of
 from degem.data.archives import write_npz
 from degem.schema import TableSchema
 

@@ -11,7 +11,7 @@ from degem.data.datasets import DATASETS, describe, load_dataset, missing_files
 from degem.errors import DataNotFoundError, DegemError, GraphError
 
 HERE = ["cora", "amazon-photo", "twitch-de", "twitch-ru", "chameleon", "actor", "cornell"]
-HERE += ["citation-acm", "citation-dblp", "citation-citation", "amazon-fraud"]
+HERE += ["citation-acm", "citation-dblp", "citation-citation", "amazon-fraud", "digits"]
 
 
 @pytest.fixture(autouse=True)

@@ -473,9 +473,9 @@ def test_an_archive_names_its_own_columns(tmp_path):
     refused(tmp_path / "graph.npz", "folders of tables only", id_column="id")
 
 
-def test_a_sparse_archive_may_be_ten_million_columns_wide(tmp_path):
-    np.savez(tmp_path / "graph.npz", **{**CSR, "features_shape": np.array([2, 10_000_000])})
-    assert read_graph(tmp_path / "graph.npz").num_features == 10_000_000
+def test_a_sparse_archive_may_be_a_million_columns_wide(tmp_path):
+    np.savez(tmp_path / "graph.npz", **{**CSR, "features_shape": np.array([2, 1_000_000])})
+    assert read_graph(tmp_path / "graph.npz").num_features == 1_000_000
 
 
 @given(data=st.data())

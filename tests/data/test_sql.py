@@ -100,6 +100,12 @@ def test_files_that_are_no_database(kind, tmp_path):
         read_graph(f"{kind}:{tmp_path / 'x.db'}")
 
 
+def test_a_query_without_a_table(tmp_path):
+    sqlite3.connect(tmp_path / "x.db").close()
+    with pytest.raises(GraphError, match="gives no table"):
+        read_graph(f"sqlite:{tmp_path / 'x.db'}", nodes_sql="ATTACH ':memory:' AS other", edges_sql="SELECT 1, 2")
+
+
 def test_queries_are_for_databases(tmp_path):
     with pytest.raises(GraphError, match="is no database"):
         read_graph(tmp_path, nodes_sql="SELECT 1")

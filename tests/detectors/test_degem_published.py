@@ -50,13 +50,6 @@ def test_saved_and_loaded_scores_are_bit_equal(small_graph: Graph, tmp_path: Pat
     np.testing.assert_array_equal(again.embed(small_graph, nodes=[3, 5]), detector.embed(small_graph, nodes=[3, 5]))
 
 
-def test_explained_scores_are_the_scores(small_graph: Graph) -> None:
-    detector = DeGEMPublished(**SMALL).fit(small_graph)
-    nodes = np.array([4, 9])
-    from_hops = detector.score_from_hops(detector.hop_rows(small_graph, nodes)).detach().numpy()
-    np.testing.assert_allclose(from_hops, detector.decision_function(small_graph)[nodes], rtol=1e-3, atol=1e-5)
-
-
 def test_the_release_starts_from_the_weights_of_a_tensor_of_three_dimensions(small_graph: Graph) -> None:
     wide = DeGEMPublished(latent_dim=64, num_hops=5, num_epochs=0)
     limits = {}

@@ -1,83 +1,26 @@
-"""Explanations: parts that add up, planted causes that are named, context for every method."""
+"""Explanations: parts that add up, planted causes that are named, in the user's words, for every method."""
 
 from __future__ import annotations
 
-import dataclasses
 import json
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
-import torch
 
-from degem import DeGEM, Detector, Graph
-from degem.calibration import ScoreResult
+from degem import DeGEM, Detector, Graph, read_graph
+from degem.calibration import judge
+from degem.detectors.ecod import ECOD
+from degem.detectors.feature_knn import FeatureKNN
+from degem.detectors.knn import KNN
 from degem.errors import GraphError
-from degem.explain import explain
-from degem.explain.hop_parts import HopScored, integrated_gradients
-from degem.propagation.hop_features import hop_features, hop_rows
+from degem.explain import Explanation, explain
+from degem.explain.columns import columns_of
+from degem.explain.row_parts import Mixer
 
 NUM_FEATURES, BLOCK = 12, (4, 5, 6)
-
-
-@dataclasses.dataclass(kw_only=True, eq=False)
-class HopGaussian(Detector):
-    """The smallest method with hops: the squared distance of the hop features to the nearest class mean, whitened."""
-
-    paper = "none"
-    num_hops = 2
-
-    def _fit(self, training, on_progress):
-        hops = self._hops(training.graph)
-        labels = np.array(training.graph.labels)
-        self.means_ = [
-            torch.stack([hop[labels == index].mean(dim=0) for index in range(training.num_classes)]) for hop in hops
-        ]
-        self.spreads_ = [
-            (hop - mean[torch.from_numpy(labels)])[training.nodes].std(dim=0)
-            for hop, mean in zip(hops, self.means_, strict=True)
-        ]
-        return {}
-
-    def _hops(self, graph):
-        features = np.ascontiguousarray(graph.features)
-        return list(torch.from_numpy(hop_features(graph.adjacency, features, self.num_hops, self_weight=0.5)))
-
-    def _distances(self, hops):
-        return sum(
-            (((hop[:, None] - mean) / spread) ** 2).sum(dim=2)
-            for hop, mean, spread in zip(hops, self.means_, self.spreads_, strict=True)
-        )
-
-    def _score(self, graph):
-        distances = self._distances(self._hops(graph))
-        return ScoreResult(distances.min(dim=1).values.numpy(), torch.softmax(-distances, dim=1).numpy())
-
-    def embed(self, graph, *, nodes=None):
-        return torch.cat(self._hops(graph), dim=1).numpy()[slice(None) if nodes is None else nodes]
-
-    def _state(self):
-        return {}
-
-    def _restore(self, state):
-        pass
-
-    def hop_rows(self, graph, nodes):
-        rows = hop_rows(graph.adjacency, graph.features, nodes, self.num_hops, 0.5)
-        return [torch.from_numpy(hop) for hop in rows]
-
-    def score_from_hops(self, hops):
-        return self._distances(hops).min(dim=1).values
-
-    def hop_reference(self):
-        return self.means_
-
-
-class Opaque(HopGaussian):
-    """The same scores from a method without hops or latents."""
-
-    hop_rows = None
-    embed = None
 
 
 def planted(seed: int, num_nodes: int = 150) -> Graph:
@@ -106,96 +49,173 @@ def with_rewired_node(graph: Graph, node: int, rng: np.random.Generator) -> Grap
     return graph.replace(adjacency=sp.csr_array(adjacency))
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_a_corrupted_feature_block_is_named(seed: int) -> None:
-    graph, rng = planted(seed), np.random.default_rng(seed)
-    node = int(rng.integers(graph.num_nodes))
-    (found,) = explain(HopGaussian().fit(graph), with_corrupted_block(graph, node, rng), node)
-    assert {feature.name for feature in found.features[:3]} == {f"column {column}" for column in BLOCK}
-    assert found.main_hop == 0
-    assert "its own features" in found.summary
+def isolated(graph: Graph, node: int) -> Graph:
+    adjacency = sp.lil_array(graph.adjacency)
+    adjacency[node, :] = adjacency[:, node] = 0
+    return graph.replace(adjacency=sp.csr_array(adjacency))
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_a_rewired_node_is_blamed_on_its_neighbourhood(seed: int) -> None:
-    graph, rng = planted(seed), np.random.default_rng(seed)
-    node = int(rng.choice(np.flatnonzero(graph.degrees >= 4)))
-    detector = HopGaussian().fit(graph)
-    (before,) = explain(detector, graph, node)
-    (after,) = explain(detector, with_rewired_node(graph, node, rng), node)
-    assert after.main_hop in (1, 2)
-    assert f"hop {after.main_hop}" in after.summary
-    assert sum(after.hop_parts) > sum(before.hop_parts)
+def weighted(graph: Graph) -> Graph:
+    upper = sp.triu(graph.adjacency).tocsr()
+    upper.data = np.random.default_rng(0).uniform(0.5, 3, upper.nnz).astype(np.float32)
+    return graph.replace(adjacency=sp.csr_array(upper + upper.T))
+
+
+def as_words(graph: Graph) -> Graph:
+    rng = np.random.default_rng(0)
+    words = sp.csr_array((rng.random((graph.num_nodes, 100)) < 0.1).astype(np.float32))
+    return graph.replace(features=words, feature_names=None)
+
+
+def largest(found: Explanation, kind: str, count: int) -> set[str]:
+    named = [part for part in found.parts if part.kind == kind and not part.name.startswith("its other")]
+    parts = sorted(named, key=lambda part: -part.amount)
+    return {part.name for part in parts[:count]}
+
+
+@pytest.fixture(scope="module")
+def fitted() -> DeGEM:
+    return DeGEM(num_hops=3, num_epochs=20).fit(planted(0))
+
+
+@pytest.mark.parametrize("change", [lambda graph: graph, weighted, as_words, lambda graph: isolated(graph, 3)])
+@pytest.mark.parametrize("method", [DeGEM(num_epochs=5), DeGEM(num_hops=1, num_epochs=5), ECOD(), KNN(num_epochs=5)])
+def test_parts_add_up_and_leave_nothing_out(method: Detector, change) -> None:
+    graph = change(planted(0))
+    detector = method.fit(graph)
+    scores = detector.decision_function(graph)
+    for found in explain(detector, graph, [3, 14, 15]):
+        assert found.score == pytest.approx(scores[found.node])
+        rise = found.score - found.typical_score
+        assert sum(part.amount for part in found.parts) == pytest.approx(rise, abs=1e-6)
+        if found.terms:
+            assert sum(found.terms.values()) == pytest.approx(rise, abs=1e-3)
+        typical = [int(name) for name in found.typical_nodes]
+        assert found.node not in typical
+        assert found.typical_score == pytest.approx(scores[typical].mean())
+
+
+@pytest.mark.parametrize("change", [lambda graph: graph, weighted, as_words, lambda graph: isolated(graph, 3)])
+def test_a_node_that_is_mixed_with_nothing_has_its_own_score(change) -> None:
+    """In a graph that has grown, too: on the scale that scores have there."""
+    graph = change(planted(0))
+    detector = DeGEM(num_hops=5, num_epochs=5).fit(graph.subgraph(np.arange(120)))
+    nodes = np.array([3, 50, 149])
+    mixer = Mixer(detector, graph, nodes)
+    found = mixer.scores([mixer.mix_of(int(node)) for node in nodes])
+    np.testing.assert_allclose(found, detector.decision_function(graph)[nodes], rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("change", [lambda graph: graph, weighted])
+def test_what_neighbours_bring_is_what_there_is_around_a_node(fitted: DeGEM, change) -> None:
+    graph = change(planted(0))
+    node = int(np.argmax(graph.degrees))
+    mixer, row = Mixer(fitted.fit(graph), graph, np.array([node])), graph.adjacency[[node]]
+    brought = [mixer.brought_by(int(other), node, weight) for other, weight in zip(row.indices, row.data, strict=True)]
+    np.testing.assert_allclose(np.average(brought, axis=0, weights=row.data), mixer.mix_of(node).around, atol=1e-5)
 
 
 def test_degem_names_both_kinds_of_fault() -> None:
     """On nearly every seed: what a trained network says of one node is no certainty."""
-    block, seeds = {f"column {column}" for column in BLOCK}, range(8)
-    right = {"features": 0, "own features": 0, "neighbourhood": 0}
+    block, seeds = {f"column {column}" for column in BLOCK}, range(6)
+    right = {"columns": 0, "own": 0, "elsewhere": 0}
     for seed in seeds:
         graph, rng = planted(seed), np.random.default_rng(seed)
         node = int(rng.choice(np.flatnonzero(graph.degrees >= 4)))
-        small = DeGEM(seed=seed, num_hops=2, num_epochs=60)
-        detector = small.fit(graph)
+        detector = DeGEM(seed=seed, num_hops=3, num_epochs=60).fit(graph)
         (corrupted,) = explain(detector, with_corrupted_block(graph, node, rng), node)
-        right["features"] += {feature.name for feature in corrupted.features[:2]} <= block
-        right["own features"] += corrupted.main_hop == 0
+        right["columns"] += largest(corrupted, "own", 2) <= block
+        right["own"] += corrupted.total("own") > corrupted.total("neighbours") + corrupted.total("surroundings")
         (rewired,) = explain(detector, with_rewired_node(graph, node, rng), node)
-        right["neighbourhood"] += rewired.main_hop in (1, 2)
-    assert min(right.values()) >= len(seeds) - 2, right
+        right["elsewhere"] += rewired.total("neighbours") + rewired.total("surroundings") > 2 * rewired.total("own")
+    assert min(right.values()) >= len(seeds) - 1, right
 
 
-def test_parts_add_up_to_the_rise_of_the_score() -> None:
+def test_a_strange_neighbour_among_usual_ones_is_named(fitted: DeGEM) -> None:
     graph = planted(0)
-    detector = HopGaussian().fit(graph)
-    nodes = np.array([3, 14, 15])
-    hops, means = detector.hop_rows(graph, nodes), [mean[[0, 2, 0]] for mean in detector.hop_reference()]
-    parts = integrated_gradients(detector, hops, means, num_steps=16)
-    rise = detector.score_from_hops(hops) - detector.score_from_hops(means)
-    np.testing.assert_allclose(parts.sum(axis=(1, 2)), rise.numpy(), rtol=1e-3)
+    fitted.fit(graph)
+    node = int(np.argmax(graph.degrees))
+    stranger = int(np.flatnonzero(graph.labels != graph.labels[node])[0])
+    adjacency = sp.lil_array(graph.adjacency)
+    adjacency[node, stranger] = adjacency[stranger, node] = 1
+    (found,) = explain(fitted, graph.replace(adjacency=sp.csr_array(adjacency)), node)
+    assert largest(found, "neighbours", 1) == {f"neighbour {stranger}"}
 
 
-def test_hop_rows_are_rows_of_the_hop_features() -> None:
-    graph = planted(1)
-    whole = hop_features(graph.adjacency, np.ascontiguousarray(graph.features), 3, self_weight=0.3)
-    nodes = np.array([5, 0, 149])
-    np.testing.assert_allclose(hop_rows(graph.adjacency, graph.features, nodes, 3, 0.3), whole[:, nodes], atol=1e-5)
-    sparse = hop_rows(graph.adjacency, sp.csr_array(graph.features), nodes, 3, 0.3)
-    np.testing.assert_allclose(sparse, whole[:, nodes], atol=1e-5)
+@pytest.mark.parametrize("seed", range(5))
+def test_any_method_has_its_columns_named(seed: int) -> None:
+    graph, rng = planted(seed), np.random.default_rng(seed)
+    node = int(rng.integers(graph.num_nodes))
+    (found,) = explain(FeatureKNN().fit(graph), with_corrupted_block(graph, node, rng), node)
+    assert largest(found, "own", 1) <= {f"column {column}" for column in BLOCK}
+    assert found.total("surroundings") == pytest.approx(0, abs=1e-6)  # of a method that looks at features alone
 
 
-def test_a_method_without_hops_is_explained_by_its_context() -> None:
-    graph = planted(2)
-    detector = Opaque().fit(graph)
-    (found,) = explain(detector, graph, [7], reference=graph)
-    assert "cannot be taken apart" in found.summary
-    assert (found.hop_parts, found.features, found.nearest) == ((), (), ())
-    neighbours = graph.adjacency[[7]].indices
-    assert found.degree == len(neighbours)
-    assert found.neighbour_score == pytest.approx(detector.decision_function(graph)[neighbours].mean())
+def test_values_and_ranges_are_in_the_users_units(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    nodes = pd.DataFrame(
+        {"id": np.arange(600), "balance": rng.normal(1000, 10, 600).round(), "paid": rng.random(600) < 0.9}
+    )
+    nodes["country"] = rng.choice(["DE", "FR"], 600, p=[0.8, 0.2])
+    nodes["joined"] = pd.date_range("2020-01-01", periods=600).astype(str)
+    nodes.loc[5, "balance"] = 5000
+    nodes.to_csv(tmp_path / "nodes.csv", index=False)
+    pd.DataFrame({"a": np.arange(599), "b": np.arange(1, 600)}).to_csv(tmp_path / "edges.csv", index=False)
+    graph = read_graph(tmp_path)
+    detector = FeatureKNN().fit(graph)
+    (found,) = explain(detector, graph, [5])
+    assert not found.is_ordinary
+    part = max(found.parts, key=lambda part: part.amount)
+    assert part.name == "balance"
+    value, usual = part.detail.split(", usual ")
+    low, high = map(float, usual.split(" – "))
+    assert (value, 980 < low < 1000 < high < 1020) == ("5000", True)
+    assert "balance (5000, usual" in found.summary
+    told = {column.name: column for column in columns_of(detector, graph)}
+    row = np.asarray(graph.features)[5]
+    for name, value in {
+        "country": nodes["country"][5],
+        "paid": str(nodes["paid"][5]).lower(),
+        "joined": "January",
+    }.items():
+        assert told[name].told(row[told[name].positions]) == value
+    assert told["country"].usual(np.asarray(graph.features)[:, told["country"].positions]).startswith("DE 79%, FR")
 
 
-def test_nearest_training_nodes_are_of_its_class_and_not_itself() -> None:
+def test_an_ordinary_node_is_said_to_be_ordinary(fitted: DeGEM) -> None:
+    graph = planted(0)
+    fitted.fit(graph)
+    node = int(np.argsort(fitted.decision_function(graph))[10])
+    (found,) = explain(fitted, graph, [node])
+    assert found.is_ordinary
+    assert found.summary.startswith("Ordinary: ")
+
+
+def test_nearest_training_nodes_are_of_its_class_and_not_itself(fitted: DeGEM) -> None:
     graph = planted(3)
-    (found,) = explain(HopGaussian().fit(graph), graph, [9], reference=graph)
+    (found,) = explain(fitted.fit(graph), graph, [9], reference=graph)
     assert len(found.nearest) == 3
     assert {node.class_name for node in found.nearest} == {"0"}
     assert "9" not in {node.node_id for node in found.nearest}
 
 
-def test_an_isolated_node_has_an_explanation_that_is_json() -> None:
+def test_an_isolated_node_has_an_explanation_that_is_json(fitted: DeGEM) -> None:
     graph = planted(4)
-    adjacency = sp.lil_array(graph.adjacency)
-    adjacency[0, :] = adjacency[:, 0] = 0
-    (found,) = explain(HopGaussian().fit(graph), graph.replace(adjacency=sp.csr_array(adjacency)), [0])
+    (found,) = explain(fitted.fit(graph), isolated(graph, 0), [0])
     assert "no neighbours" in found.summary
-    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["neighbour_score"] is None
+    assert largest(found, "neighbours", 1) == {"having no neighbours"}
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["neighbour_p_value"] is None
+
+
+def test_nothing_to_explain_is_no_error(fitted: DeGEM) -> None:
+    graph = planted(0)
+    assert explain(fitted.fit(graph), graph, np.zeros(graph.num_nodes, dtype=bool)) == []
 
 
 def test_notebooks_show_text_and_never_markup_of_the_user() -> None:
     graph = planted(5).replace(node_ids=np.array(["<script>alert(1)</script>"] * 150))
-    detector = HopGaussian(seed=3).fit(graph)
-    shown = explain(detector, graph, [0])[0]._repr_html_()
+    detector = ECOD().fit(graph)
+    shown = explain(detector, graph, [0], judged=judge(detector, graph))[0]._repr_html_()
     assert "<script>" not in shown
     assert "&lt;script&gt;" in shown
 
@@ -204,8 +224,4 @@ def test_notebooks_show_text_and_never_markup_of_the_user() -> None:
 def test_nodes_that_do_not_exist_are_an_error(nodes: list) -> None:
     graph = planted(6)
     with pytest.raises(GraphError, match=r"node"):
-        explain(HopGaussian().fit(graph), graph, nodes)
-
-
-def test_the_protocol_tells_methods_apart() -> None:
-    assert isinstance(HopGaussian(), HopScored)
+        explain(ECOD().fit(graph), graph, nodes)

@@ -45,13 +45,15 @@ def transcribed(graph: Graph, order: slice | np.ndarray = slice(None)) -> np.nda
 def test_kept_hops_are_those_of_the_transcription(
     small_graph: Graph, columns: Columns, expected: np.ndarray, propagator: Propagator
 ) -> None:
-    with propagator.keep(small_graph.adjacency, columns, HOPS, sampled=np.array([7, 3, 119])) as kept:
-        np.testing.assert_array_equal(kept.sample, expected[:, [7, 3, 119]])
-        starts = []
-        for start, block in kept.blocks(33):
-            np.testing.assert_array_equal(block, expected[:, start : start + 33])
-            starts.append(start)
-        assert starts == [0, 33, 66, 99]
+    sizes: list[int] = []
+    with propagator.keep(small_graph.adjacency, columns, HOPS) as kept:
+        for rows in (slice(0, 33), slice(99, 120)):
+            np.testing.assert_array_equal(kept.rows(rows), expected[:, rows])
+        blocks = propagator.map_rows(lambda hops, own: (hops[2], own), kept, small_graph.degrees, block_rows=33)
+        for hops, own in blocks:
+            sizes.append(len(own))
+            np.testing.assert_array_equal(hops, expected[2, sum(sizes[:-1]) : sum(sizes)])
+        assert sizes == [33, 33, 33, 21]
 
 
 @everywhere
@@ -102,7 +104,7 @@ def test_an_interrupted_run_leaves_no_file(
 
 def test_closed_hops_hold_no_memory(small_graph: Graph, columns: Columns) -> None:
     with Propagator().keep(small_graph.adjacency, columns, HOPS) as kept:
-        (_, block), *_ = kept.blocks(120)
+        block = kept.rows(slice(0, 120))
         whole = weakref.ref(block.base)
     del block
     assert whole() is None

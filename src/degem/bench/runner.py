@@ -86,15 +86,15 @@ def run(
                 process = context.Process(target=work, args=(group, folder, data_dir, threads, os.getpid()))
                 process.start()
                 active.append((process, group))
-                status.running[_name(group)] = time.perf_counter()
+                status.running[name_of(group)] = time.perf_counter()
             wait([process.sentinel for process, _ in active], POLL)
             for ended in [pair for pair in active if not pair[0].is_alive()]:
                 active.remove(ended)
-                status.running.pop(_name(ended[1]), None)
+                status.running.pop(name_of(ended[1]), None)
                 if ended[0].exitcode == BUSY:  # another process is at this group: see later what it left
                     waiting.append(ended[1])
                 elif ended[0].exitcode:
-                    store.append(_lost(ended[1], store.rows()[before:], ended[0].exitcode))
+                    store.append(lost_rows(ended[1], store.rows()[before:], ended[0].exitcode))
             new: list[Row] = []
             if store.size() != size:
                 size, rows = store.size(), store.rows()
@@ -133,7 +133,7 @@ def absent_datasets(datasets: Iterable[str], data_dir: Path | None = None) -> di
     return found
 
 
-def _lost(group: Group, rows: Sequence[Row], exitcode: int) -> list[Row]:
+def lost_rows(group: Group, rows: Sequence[Row], exitcode: int) -> list[Row]:
     """Rows for the tasks that a process took with it, killed or out of memory: those without a row of this run."""
     finished = {row.key for row in rows}
     reason = f"killed by signal {-exitcode}" if exitcode < 0 else f"ended with code {exitcode}"
@@ -141,6 +141,7 @@ def _lost(group: Group, rows: Sequence[Row], exitcode: int) -> list[Row]:
     return [failed(task, text) for task in group.tasks if key_of(task) not in finished]
 
 
-def _name(group: Group) -> str:
+def name_of(group: Group) -> str:
+    """What a listener calls a group."""
     rate = "" if group.label_rate == 1 else f" {group.label_rate:.0%} of labels"
     return f"{group.dataset} {group.kind} seed {group.seed}{rate}"

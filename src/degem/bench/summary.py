@@ -85,7 +85,7 @@ class Entry:
         shift: The shift.
         label_rate: The share of training labels.
         row: The variant's name.
-        part: Which part of the table the row stands in, one of :data:`PARTS`.
+        part: Which part of the table the row stands in, one of ``PARTS``.
         ours: Our estimate, None where every seed failed or none ran.
         published: What the paper printed, NaN where it printed nothing.
         rank: 1 for the best of its part, 2 for the second best, else 0.

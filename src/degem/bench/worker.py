@@ -64,7 +64,7 @@ def work(group: Group, folder: Path, data_dir: Path, threads: int, parent: int) 
     done = {key for key, row in store.latest().items() if not row.error}  # by another run, meanwhile
     group = replace(group, tasks=tuple(task for task in group.tasks if key_of(task) not in done))
     gc.freeze()  # the libraries' objects stay: collecting is then cheap
-    for rows in results(group, lambda: _scenario(group, data_dir)):
+    for rows in results(group, lambda: scenario_of(group, data_dir)):
         store.append(rows)
         gc.collect()
 
@@ -90,7 +90,8 @@ def key_of(task: Task) -> tuple[str, ...]:
     return task.variant.method, *place, version("degem"), task.parameters
 
 
-def _scenario(group: Group, data_dir: Path) -> Scenario | Arrival:
+def scenario_of(group: Group, data_dir: Path) -> Scenario | Arrival:
+    """The scenario that the tasks of a group share."""
     load = load_arrival if group.protocol == "arrival" else load_scenario
     return load(group.dataset, group.kind, Settings(seed=group.seed, label_rate=group.label_rate), data_dir)
 

@@ -4,28 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from importlib.metadata import version as version_of
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
-from degem.cli import (
-    bench,
-    calibrate,
-    compare,
-    datasets,
-    demo,
-    evaluate,
-    explain,
-    fit,
-    info,
-    methods,
-    report,
-    score,
-    serve,
-    trust,
-    update,
-)
 from degem.cli.messages import LOGGER, be_quiet, messages
 from degem.errors import DegemError
 
@@ -33,26 +18,39 @@ WRONG_USE = typer.BadParameter.__bases__[0]  # of the words on the command line:
 
 ANYWHERE = ("--debug", "--quiet")  # where other options stand before or behind the command, these may do both
 
+# Each is a function of its own name in a module of that name; bench has commands below it.
+COMMANDS = (
+    *("demo", "fit", "score", "trust", "calibrate", "update", "serve", "evaluate"),
+    *("report", "explain", "compare", "info", "methods", "datasets", "bench"),
+)
+
+
+class Commands(TyperGroup):
+    """The commands, each imported when it is asked for."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = dict.fromkeys(COMMANDS, TyperCommand(None))
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """One of them."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"degem.cli.{cmd_name}")
+        part = typer.Typer(add_completion=False)
+        if cmd_name == "bench":
+            part.add_typer(module.app, name=cmd_name)
+            return typer.main.get_group(part).get_command(ctx, cmd_name)
+        part.command(cmd_name)(getattr(module, cmd_name))
+        return typer.main.get_command(part)
+
+
 app = typer.Typer(
+    cls=Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(demo.demo)
-app.command()(fit.fit)
-app.command()(score.score)
-app.command()(trust.trust)
-app.command()(calibrate.calibrate)
-app.command()(update.update)
-app.command()(serve.serve)
-app.command()(evaluate.evaluate)
-app.command()(report.report)
-app.command()(explain.explain)
-app.command()(compare.compare)
-app.command()(info.info)
-app.command()(methods.methods)
-app.command()(datasets.datasets)
-app.add_typer(bench.app, name="bench")
 
 
 def _tell_version(asked: bool) -> None:

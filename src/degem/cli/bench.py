@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from degem.cli.common import check_folder
+from degem.cli.engine import Address, Engine, EngineName
 from degem.cli.messages import LOGGER, tell
 from degem.cli.options import DataDir, Mkdir, listed
 from degem.errors import ParameterError
@@ -71,6 +72,8 @@ def run_command(
     ] = None,
     data_dir: DataDir = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes.", show_default="one a core")] = None,
+    engine: EngineName = Engine.local,
+    address: Address = None,
     mkdir: Mkdir = False,
 ) -> None:
     """Run a table; each result is appended to DIR/results.csv as it finishes. Exits with 1 if a row failed.
@@ -110,7 +113,12 @@ def run_command(
         if Path(table).resolve().parent != out.resolve():
             shutil.copyfile(table, out / Path(table).name)  # degem bench show finds it there
     with listening() as listener:
-        status = runner.run(tasks, out, data_dir=data_dir, workers=workers, listener=listener)
+        if engine is Engine.ray:
+            from degem.engine.bench import run
+
+            status = run(tasks, out, address=address or "local", data_dir=data_dir, listener=listener)
+        else:
+            status = runner.run(tasks, out, data_dir=data_dir, workers=workers, listener=listener)
     failures = sum(bool(row.error) for row in status.rows)
     tell(f"{len(status.rows)} rows added to {out}, {failures} of them failed; {status.skipped} were there already")
     if failures:

@@ -95,6 +95,14 @@ def check_table_path(path: Path) -> None:
         raise ParameterError(f"{path} is a folder: name a file")
 
 
+def check_table_out(path: Path, mkdir: bool, as_json: bool) -> None:
+    """Refuse an ``--out`` that a table of nodes cannot go to."""
+    check_table_path(path)
+    check_folder(path, mkdir)
+    if as_json and path == STDOUT:
+        raise ParameterError("--json and --out - both write to standard output: keep one")
+
+
 def write_table(table: pd.DataFrame, path: Path) -> None:
     """Write a table to Parquet or CSV by its suffix; an interruption leaves the old file, or none.
 

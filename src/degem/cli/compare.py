@@ -37,7 +37,9 @@ def compare(
 ) -> None:
     """Score two graphs with one model and test whether CURRENT has drifted from REFERENCE.
 
-    Permutation tests on the mean score and on the share of nodes flagged, corrected for being two.
+    REFERENCE may be the training graph: nodes that the model was fitted on do not count. Permutation tests on the mean
+    score and on the share of nodes flagged, corrected for being two; and the columns, classes and degrees that drifted
+    most. An effect is how far two distributions are apart, from 0 to 1.
 
     Example: degem compare model last_week/ this_week/ --fail-on-drift 0.01
     """
@@ -77,4 +79,10 @@ def _print(found: Comparison, level: float) -> None:
         ],
     )
     answer = "The graph has drifted" if found.drifted(level) else "No sign of drift"
+    if found.drifts:
+        print_table(
+            ("", "which", "reference", "current", "effect"),
+            [(drift.kind, drift.name, drift.reference, drift.current, f"{drift.effect:.2f}") for drift in found.drifts],
+            texts=4,
+        )
     typer.echo(f"{answer}: p = {found.p_value:.3g} for both tests together, at a level of {level:g}.")

@@ -23,7 +23,9 @@ def explain(
     inputs: Inputs,
     as_json: AsJson = False,
 ) -> None:
-    """Say why NODEs of GRAPH got their scores: parts by hop and feature, nearest training nodes, neighbours.
+    """Say why NODEs of GRAPH got their scores: which columns, neighbours and surroundings raised and lowered them.
+
+    The parts add up to the difference from ordinary nodes that are most like the node.
 
     Example: degem explain model my_graph/ paper-17 paper-23
     """
@@ -47,19 +49,14 @@ def _print(found: Explanation) -> None:
     from rich.table import Table
 
     console = Console()
-    title = f"{found.node_id}: score {found.score:.4g} (typical {found.typical_score:.4g}), p = {found.p_value:.3g}"
-    console.print(shown(title, "bold"))
+    console.print(shown(f"{found.node_id}: score {found.score:.4g}, p = {found.p_value:.3g}", "bold"))
     console.print(shown(found.summary))
-    table = Table("moved the score", "by", box=SIMPLE)
-    for hop, part in enumerate(found.hop_parts):
-        if part != 0:  # a hop that the method does not look at
-            table.add_row("its own features" if hop == 0 else f"hop {hop}", f"{part:+.4g}")
-    if found.features:
-        table.add_section()
-    for feature in found.features:
-        table.add_row(shown(feature.name), f"{feature.part:+.4g}")
-    if table.row_count:
-        console.print(table)
+    table = Table("moved the score", "by", "because of", box=SIMPLE)
+    for part in found.parts:
+        table.add_row(shown(part.name), f"{part.amount:+.3g}", shown(part.detail), end_section=part is found.parts[-1])
+    rise = found.score - found.typical_score
+    table.add_row("together", f"{rise:+.3g}", shown(f"against {', '.join(found.typical_nodes)}"))
+    console.print(table)
     for near in found.nearest:
         label = "" if near.class_name is None else f", class {near.class_name}"
         console.print(shown(f"near training node {near.node_id} (distance {near.distance:.3g}{label})"))

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from degem.cli.common import check_folder, exposed_nodes, print_json
+from degem.cli.engine import Address, Engine, EngineName, StoreUri, graph_there, place_of, tell_plan
 from degem.cli.messages import tell
 from degem.cli.options import AsJson, Exposure, GraphArgument, Inputs, Mkdir, Seed, prepare_machine, takes_inputs
 from degem.errors import ParameterError, one_line
 
 if TYPE_CHECKING:
     from degem import Detector, Graph
+    from degem.cli.engine import Place
 
 
 @takes_inputs
@@ -26,7 +28,7 @@ def fit(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite a model.")] = False,
     mkdir: Mkdir = False,
-    method: Annotated[str, typer.Option(help="The detector's name: see degem methods.")] = "degem",
+    method: Annotated[str, typer.Option(help="The detector's name, see degem methods, or module:Class.")] = "degem",
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the method; may be given many times."),
@@ -46,6 +48,12 @@ def fit(
             "--dry-run", help="Tell how columns are encoded, what memory, disk and time a fit takes, and stop."
         ),
     ] = False,
+    engine: EngineName = Engine.local,
+    address: Address = None,
+    store: StoreUri = None,
+    nodes: Annotated[int, typer.Option(min=1, help="With --engine ray --dry-run: machines.")] = 16,
+    cpus: Annotated[int, typer.Option(min=1, help="Their cores, each.")] = 32,
+    memory: Annotated[str, typer.Option(metavar="SIZE", help="Their memory, each.")] = "128G",
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -64,12 +72,19 @@ def fit(
     if memory_budget is not None:
         detector.set_params(memory_budget=memory_budget)
     prepare_machine(inputs.threads, detector.device)
+    if dry_run and engine is Engine.ray:
+        tell_plan(detector, _read(graph, inputs, exposure), (nodes, cpus, memory), as_json)
+        return
+    place = place_of(engine, address, store)
     if dry_run:
         _tell_cost(detector, _read(graph, inputs, exposure), as_json)
         return
     out = _checked_target(out, force, mkdir)
-    loaded = _read(graph, inputs, exposure)
-    seconds = fit_what_fits(detector, loaded, exposure=exposed_nodes(loaded, exposure))
+    if engine is Engine.ray:
+        loaded, seconds = _fitted_there(detector, place, graph, inputs, exposure)
+    else:
+        loaded = _read(graph, inputs, exposure)
+        seconds = fit_what_fits(detector, loaded, exposure=exposed_nodes(loaded, exposure))
     detector.save(out)
     _tell_fit(detector, out, loaded, seconds, as_json)
 
@@ -119,6 +134,19 @@ def fit_what_fits(detector: Detector, graph: Graph, **how: Any) -> float:
     with progress_bar() as on_progress:
         detector.fit(graph, on_progress=on_progress, **how)
     return time.perf_counter() - start
+
+
+def _fitted_there(
+    detector: Detector, place: Place, name: str, inputs: Inputs, exposure: str | None
+) -> tuple[Graph, float]:
+    """Read a graph and fit in some place; the graph, and how many seconds both took."""
+    from degem.cli.progress import progress_bar
+
+    start = time.perf_counter()
+    with progress_bar() as on_progress, place(on_progress) as cluster:
+        graph = graph_there(cluster, name, inputs, needed=[exposure])
+        detector.fit(graph, on_progress=on_progress, exposure=exposed_nodes(graph, exposure))
+    return graph, time.perf_counter() - start
 
 
 def _tell_cost(detector: Detector, graph: Graph, as_json: bool) -> None:

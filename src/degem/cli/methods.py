@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from degem.cli.common import print_json, print_table
+from degem.cli.messages import LOGGER
 from degem.cli.options import AsJson
+
+FACTS = ("paper", "needs_labels", "needs_exposure")
 
 
 def methods(as_json: AsJson = False) -> None:
@@ -11,17 +16,24 @@ def methods(as_json: AsJson = False) -> None:
 
     Example: degem methods --json
     """
-    from degem.detectors.registry import METHODS
+    from degem.detectors.registry import METHODS, Registry
+    from degem.errors import one_line
 
-    facts = ("paper", "needs_labels", "needs_exposure")
-    rows = [
-        {"name": name, **{fact: getattr(method, fact) for fact in facts}} for name, method in sorted(METHODS.items())
+    registry = Registry(METHODS)
+    rows: list[dict[str, Any]] = [
+        {"name": name, **{fact: getattr(method, fact) for fact in FACTS}} for name, method in sorted(METHODS.items())
     ]
+    for name, target in sorted(registry.plugins.items()):
+        try:
+            kind = registry[name]
+            rows.append({"name": name, **{fact: getattr(kind, fact) for fact in FACTS}, "plugin": target})
+        except Exception as error:  # another package's
+            LOGGER.warning("%s of %s cannot be loaded: %s", name, target, one_line(error))
     if as_json:
         print_json(rows)
         return
     print_table(
         ("method", "paper", "needs labels", "needs OOD nodes"),
-        [(row["name"], row["paper"], *("yes" if row[fact] else "no" for fact in facts[1:])) for row in rows],
+        [(row["name"], row["paper"], *("yes" if row[fact] else "no" for fact in FACTS[1:])) for row in rows],
         texts=4,
     )

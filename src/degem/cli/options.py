@@ -66,6 +66,16 @@ Reference = Annotated[
     str | None,
     typer.Option(metavar="GRAPH", help="The graph the model was fitted on: names the nearest training nodes."),
 ]
+TableOut = Annotated[Path, typer.Option(metavar="TABLE", help="A .parquet or .csv file; - for CSV on standard output.")]
+NewSince = Annotated[
+    str | None,
+    typer.Option(
+        metavar="GRAPH|MODEL", help="Judge only nodes that are not in this graph, or were not there at MODEL's fit."
+    ),
+]
+Nodes = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Judge only the nodes with the ids in this file, one a line.")
+]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
 DataDir = Annotated[Path | None, typer.Option(help="Raw datasets.", show_default="$DEGEM_DATA")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
@@ -122,6 +132,9 @@ class Inputs:
     embeddings: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Penultimate layer of your own network, in such a file.")
     ] = None
+    detector_class: Annotated[
+        str | None, typer.Option(metavar="MODULE:CLASS", help="The class of MODEL's method, where no package lists it.")
+    ] = None
     device: Annotated[
         str | None, typer.Option(help="cpu or cuda.", show_default="cpu; for a model where it was fitted")
     ] = None
@@ -132,6 +145,8 @@ class Inputs:
         from degem import Detector
 
         prepare_machine(self.threads, self.device)
+        if self.detector_class is not None:
+            Detector.registry.check(self.detector_class)  # importing a class registers it
         return Detector.load(model, device=self.device)
 
     def graph(self, name: str, *, model: Detector | None = None, needed: Sequence[str | None] = ()) -> Graph:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from degem.cli.common import STDOUT, check_folder, check_table_path, ids_in, print_json, write_table
+from degem.cli.common import STDOUT, check_folder, check_table_out, ids_in, print_json, write_table
+from degem.cli.engine import Address, Engine, EngineName, StoreUri, graph_there, place_of
 from degem.cli.messages import LOGGER, tell
 from degem.cli.options import (
     Alpha,
@@ -19,6 +22,8 @@ from degem.cli.options import (
     Inputs,
     Mkdir,
     ModelArgument,
+    NewSince,
+    Nodes,
     takes_inputs,
 )
 from degem.errors import ParameterError
@@ -28,25 +33,25 @@ if TYPE_CHECKING:
 
     from degem import Detector, Graph
 
+FAR = 2.0  # times alpha: a flagged share beyond it is worth a word
+RARE = 1e-3  # if chance alone does so more rarely than this
+
 
 @takes_inputs
 def score(
     model: ModelArgument,
     graph: GraphArgument,
-    out: Annotated[Path, typer.Option(metavar="TABLE", help="A .parquet or .csv file; - for CSV on standard output.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            metavar="TABLE", help="A .parquet or .csv file; - for CSV on standard output; with --engine ray a folder."
+        ),
+    ],
     mkdir: Mkdir = False,
     alpha: Alpha = 0.05,
     fdr: FalseDiscoveryRate = None,
-    new_since: Annotated[
-        str | None,
-        typer.Option(
-            metavar="GRAPH|MODEL", help="Judge only nodes that are not in this graph, or were not there at MODEL's fit."
-        ),
-    ] = None,
-    nodes: Annotated[
-        Path | None,
-        typer.Option("--nodes", metavar="FILE", help="Judge only the nodes with the ids in this file, one a line."),
-    ] = None,
+    new_since: NewSince = None,
+    nodes: Nodes = None,
     onto: Annotated[
         str | None,
         typer.Option(
@@ -63,6 +68,9 @@ def score(
     ] = Exchangeable.nodes,
     *,
     inputs: Inputs,
+    engine: EngineName = Engine.local,
+    address: Address = None,
+    store: StoreUri = None,
     as_json: AsJson = False,
 ) -> None:
     """Score every node of GRAPH: higher = more out-of-distribution.
@@ -76,22 +84,27 @@ def score(
     from degem.cli.progress import progress_bar
     from degem.training import Progress
 
-    check_table_path(out)
-    check_folder(out, mkdir)
+    write: Callable[[pd.DataFrame, Path], None] = write_table
+    if engine is Engine.ray and out.suffix == "" and out != STDOUT:
+        from degem.engine import write_partitioned
+
+        write = write_partitioned
+        check_folder(out, mkdir)
+    else:
+        check_table_out(out, mkdir, as_json)
     check_folder(online, mkdir)
-    if as_json and out == STDOUT:
-        raise ParameterError("--json and --out - both write to standard output: keep one")
     if onto is not None and (new_since or nodes):
         raise ParameterError("--onto judges the nodes of GRAPH: leave out --new-since and --nodes")
     if online is not None and fdr is None:
         raise ParameterError("--online STATE bounds a false discovery rate: say which with --fdr")
     if online is not None and new_since is None and nodes is None and onto is None:
         raise ParameterError("--online STATE judges arrivals: say which with --new-since or --nodes")
+    place = place_of(engine, address, store)
     detector = inputs.detector(model)
-    with progress_bar() as on_progress:
+    with progress_bar() as on_progress, place(on_progress) as cluster:
         on_progress(Progress("read", 0, 1))
         if onto is None:
-            loaded = inputs.graph(graph, model=detector)
+            loaded = graph_there(cluster, graph, inputs, model=detector)
             only = judged_ids(loaded, detector, model, inputs, new_since, nodes)
         else:
             before, loaded = inputs.graph_joined(graph, onto, detector)
@@ -108,9 +121,9 @@ def score(
     if online is not None and fdr is not None:
         with OnlineFDR.shared(online, fdr) as stream:
             table["is_ood"] = stream.decide(table["p_value"].to_numpy())
-            write_table(table, out)  # before the state: a run that fails may be repeated
+            write(table, out)  # before the state: a run that fails may be repeated
     else:
-        write_table(table, out)
+        write(table, out)
     flagged = int(table["is_ood"].sum())
     if online is None and exchangeable is Exchangeable.nodes and not by_degree:
         _explain(table, len(detector.calibration_), alpha, fdr)
@@ -143,8 +156,6 @@ def judged_ids(
 
 def _explain(table: pd.DataFrame, num_calibration: int, alpha: float, fdr: float | None) -> None:
     """Say why so many nodes are flagged, or none."""
-    from degem.cli.flagged import why_many, why_none
-
     flagged, told = int(table["is_ood"].sum()), None
     if fdr is None:
         told = why_many(flagged, len(table), alpha, num_calibration)
@@ -152,3 +163,79 @@ def _explain(table: pd.DataFrame, num_calibration: int, alpha: float, fdr: float
         told = why_none(float(table["p_value"].min()), len(table), fdr, num_calibration)
     if told is not None:
         LOGGER.warning("%s", told)
+
+
+def why_none(smallest: float, num_nodes: int, fdr: float, num_calibration: int) -> str:
+    r"""Why Benjamini–Hochberg flags no node: one alone is flagged at :math:`p \le q/m`, and :math:`p \ge 1/(n+1)`.
+
+    Arguments:
+        smallest: The smallest p-value.
+        num_nodes: The number of judged nodes :math:`m`.
+        fdr: The false discovery rate :math:`q`.
+        num_calibration: The number of calibration nodes :math:`n`.
+
+    Example:
+        >>> why_none(0.01, 100, 0.1, 99)
+        '--fdr 0.1 flags none of 100 nodes: 99 calibration nodes give no p-value below 1/100 = 0.01, and a single node
+        is flagged at 0.1/100 = 0.001: 999 calibration nodes would do, or fewer nodes to judge (--new-since, --nodes)'
+    """
+    from degem.calibration import nodes_needed
+
+    needed = nodes_needed(fdr / num_nodes)
+    told = f"--fdr {fdr:g} flags none of {num_nodes:,} nodes"
+    if num_calibration >= needed:
+        return f"{told}: the smallest p-value, {smallest:.2g}, is too large"
+    return (
+        f"{told}: {num_calibration:,} calibration nodes give no p-value below 1/{num_calibration + 1} = "
+        f"{1 / (num_calibration + 1):.2g}, and a single node is flagged at {fdr:g}/{num_nodes} = "
+        f"{fdr / num_nodes:.2g}: {needed:,} calibration nodes would do, or fewer nodes to judge (--new-since, --nodes)"
+    )
+
+
+def chance_of(flagged: int, num_nodes: int, alpha: float, num_calibration: int) -> float:
+    r"""The chance that as many nodes are flagged, or more, if all are exchangeable with the calibration nodes.
+
+    Of :math:`m` nodes :math:`\mathrm{BetaBinomial}(m, k, n + 1 - k)` are flagged, :math:`k = \lfloor\alpha (n + 1)
+    \rfloor`: of all orders of the :math:`n + m` scores each is as likely (Bates et al., *Testing for outliers with
+    conformal p-values*, 2023).
+
+    Arguments:
+        flagged: How many are flagged.
+        num_nodes: The number of judged nodes :math:`m`.
+        alpha: The false-alarm rate.
+        num_calibration: The number of calibration nodes :math:`n`.
+
+    Example:
+        >>> round(chance_of(1, 1, 0.05, 99), 6)
+        0.05
+    """
+    from scipy.stats import betabinom
+
+    rank = math.floor(alpha * (num_calibration + 1) + 1e-9)
+    if rank == 0:
+        return float(flagged == 0)
+    return max(0.0, float(betabinom.sf(flagged - 1, num_nodes, rank, num_calibration + 1 - rank)))
+
+
+def why_many(flagged: int, num_nodes: int, alpha: float, num_calibration: int) -> str | None:
+    """What to say, and to do, where far more are flagged than the promise has it; None where they are not.
+
+    Arguments as in :func:`chance_of`.
+
+    Example:
+        >>> why_many(8, 100, 0.05, 99)  # nothing strange: None
+        >>> str(why_many(40, 100, 0.05, 99))[:73]
+        '40.0% of 100 nodes are flagged, and --alpha 0.05 promises 5.0% of in-dist'
+    """
+    if flagged <= FAR * alpha * num_nodes:
+        return None
+    chance = chance_of(flagged, num_nodes, alpha, num_calibration)
+    if chance > RARE:
+        return None
+    odds = f"1 in {1 / chance:,.0f}" if chance > 1e-9 else "less than 1 in a billion"
+    return (
+        f"{flagged / num_nodes:.1%} of {num_nodes:,} nodes are flagged, and --alpha {alpha:g} promises {alpha:.1%} of "
+        f"in-distribution ones; with {num_calibration:,} calibration nodes the odds of that by chance are {odds}: many "
+        "nodes are OOD, or the graph has drifted (degem compare tests it; degem calibrate with nodes known to be "
+        "in-distribution, or degem update, makes up for it)"
+    )

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from degem.cli.common import STDOUT, check_folder, check_table_path, print_json, write_table
+from degem.cli.common import STDOUT, check_table_out, print_json, write_table
 from degem.cli.messages import tell
-from degem.cli.options import AsJson, GraphArgument, Inputs, Mkdir, ModelArgument, takes_inputs
+from degem.cli.options import (
+    AsJson,
+    GraphArgument,
+    Inputs,
+    Mkdir,
+    ModelArgument,
+    NewSince,
+    Nodes,
+    TableOut,
+    takes_inputs,
+)
 from degem.cli.score import judged_ids
 from degem.errors import ParameterError
 
@@ -25,14 +32,10 @@ if TYPE_CHECKING:
 def trust(
     model: ModelArgument,
     graph: GraphArgument,
-    out: Annotated[Path, typer.Option(metavar="TABLE", help="A .parquet or .csv file; - for CSV on standard output.")],
+    out: TableOut,
     mkdir: Mkdir = False,
-    new_since: Annotated[
-        str | None, typer.Option(metavar="GRAPH|MODEL", help="Only nodes that are not in this graph: see score.")
-    ] = None,
-    nodes: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Only the nodes with the ids in this file, one a line.")
-    ] = None,
+    new_since: NewSince = None,
+    nodes: Nodes = None,
     *,
     inputs: Inputs,
     as_json: AsJson = False,
@@ -44,10 +47,7 @@ def trust(
 
     Example: degem trust model march/ --new-since february/ --out trust.csv
     """
-    check_table_path(out)
-    check_folder(out, mkdir)
-    if as_json and out == STDOUT:
-        raise ParameterError("--json and --out - both write to standard output: keep one")
+    check_table_out(out, mkdir, as_json)
     detector = inputs.detector(model)
     loaded, logits = _read(graph, detector, inputs)
     table = detector.trust(loaded, logits=logits, only=judged_ids(loaded, detector, model, inputs, new_since, nodes))

@@ -103,6 +103,7 @@ def _citation(name: str) -> tuple[Reader, str, tuple[str, ...]]:
 _ARXIV = ("edge.csv.gz", "node-label.csv.gz", "node_year.csv.gz", "num-node-list.csv.gz", "num-edge-list.csv.gz")
 _TWITCH = "3,170 multi-hot MUSAE features; the paper used 128-d ones that are no longer served"
 _CITATION = "papers of several classes are unlabelled"
+_DIGITS = "scikit-learn's digits joined to their ten nearest neighbours; no file is read"
 _STRUCTURAL = "real edges, labels and years; structural features stand in for the real ones"
 
 DATASETS: dict[str, Dataset] = {
@@ -165,6 +166,7 @@ DATASETS: dict[str, Dataset] = {
         downloads=False,
         note="no classes; the column is_fraud tells the 693 frauds",
     ),
+    "digits": Dataset(readers.digits, "", (), 1797, 12340, 64, 10, 0.96, cut_class=3, note=_DIGITS),
     "roman-empire": Dataset(*_platonov("roman_empire"), 22662, 32927, 300, 18, 0.05, cut_class=4),
     "amazon-ratings": Dataset(*_platonov("amazon_ratings"), 24492, 93050, 300, 5, 0.38, cut_class=1),
 }
@@ -223,7 +225,7 @@ def load_dataset(name: str, data_dir: str | Path | None = None) -> Graph:
     """The graph of a public dataset: symmetric edges, raw features, labels and, where it has one, its public split.
 
     Arguments:
-        name: One of :data:`DATASETS`; ``twitch`` is its German graph.
+        name: One of ``DATASETS``; ``twitch`` is its German graph.
         data_dir: The folder of raw files. Default: ``$DEGEM_DATA``, else ``raw`` in the cache. It is only read.
     """
     return _read(name, describe(name), _raw_folder(name, data_dir))
@@ -244,7 +246,7 @@ def _read(name: str, dataset: Dataset, folder: Path) -> Graph:
     """Run the reader on links to the raw files: loaders write beside them, and the raw folder is not ours."""
     with tempfile.TemporaryDirectory(prefix="degem-") as staging:
         links = Path(staging) / dataset.folder
-        links.mkdir(parents=True)
+        links.mkdir(parents=True, exist_ok=True)
         for file in dataset.files:
             if is_pickled(file):
                 copy_official(folder / file, links / file)

@@ -10,6 +10,14 @@ from degem.errors import GraphError
 MOST = 8
 
 
+class SeveralFaultsError(GraphError):
+    """Faults that were told together; gathered again, those of no table of their own are told one by one."""
+
+    def __init__(self, message: str, faults: list[str]) -> None:
+        super().__init__(message)
+        self.faults = faults
+
+
 class Faults:
     """Faults that are gathered while a table is looked at.
 
@@ -32,7 +40,7 @@ class Faults:
         try:
             yield
         except GraphError as error:
-            self.found.append(str(error))
+            self.found += error.faults if isinstance(error, SeveralFaultsError) else [str(error)]
 
     def add(self, fault: str) -> None:
         """Keep one."""
@@ -44,4 +52,5 @@ class Faults:
             return
         more = [f"and {len(self.found) - MOST} more"] * (len(self.found) > MOST)
         listed = "; ".join([*(text[: 900 // min(len(self.found), MOST)] for text in self.found[:MOST]), *more])
-        raise GraphError(f"{name}: " * bool(name) + f"{len(self.found)} faults: " * (len(self.found) > 1) + listed)
+        message = f"{name}: " * bool(name) + f"{len(self.found)} faults: " * (len(self.found) > 1) + listed
+        raise SeveralFaultsError(message, [message] if name else self.found)

@@ -32,7 +32,7 @@ def read_graph(
 
     A folder of ``.npy`` files is opened as memory maps: see :func:`~degem.data.memmap.read_memmap`.
     The other arguments are for a folder of tables. Its columns are encoded, each by a treatment of its own (numbers
-    scaled, categories as indicators, …): how, is learnt from the table and kept in :attr:`Graph.schema`. Anything wrong
+    scaled, categories as indicators, …): how, is learnt from the table and kept in ``Graph.schema``. Anything wrong
     in a file is a :class:`~degem.errors.GraphError` that names the file, the column and the row (the first row after
     the header is row 1); nothing is repaired in silence.
 
@@ -41,7 +41,7 @@ def read_graph(
         id_column: The nodes' ids, text or whole numbers, each once. Default: the first column.
         label_column: The nodes' classes, empty where unknown. Default: ``label``, where there is such a column.
         feature_columns: The features, in this order. Default: every column that has no other role.
-        keep_columns: Columns that are no features, but come along in :attr:`Graph.columns`, such as a year.
+        keep_columns: Columns that are no features, but come along in ``Graph.columns``, such as a year.
         columns: Treatments of columns, by name, where the usual ones will not do: ``number``, ``skewed``, ``boolean``,
             ``date``, ``time``, ``category``, ``as is``, ``left out``.
         schema: How to encode a graph that comes later: ``detector.schema_``, or the earlier graph's ``schema``. An

@@ -15,6 +15,7 @@ from degem.graph import Graph
 from degem.index_checks import csr_from_parts
 
 REQUIRED = ("features", "indptr", "indices")
+OPTIONAL = ("labels", "weights", "node_ids")
 MASK = "mask_"
 
 
@@ -28,9 +29,9 @@ def read_memmap(folder: str | Path) -> Graph:
 
     The folder holds ``features.npy`` of shape (n, d₀) and type float32, the symmetric adjacency in CSR form without
     self-loops as ``indptr.npy`` (n + 1 numbers) and ``indices.npy`` (each row sorted), and, if there are such,
-    ``weights.npy`` (float32, one an index), ``labels.npy`` (−1 where unknown) and a boolean ``mask_NAME.npy`` for each
-    mask. Use int32 for the indices, and for ``indptr`` where it suffices, and int64 for labels: other types are read
-    into memory.
+    ``weights.npy`` (float32, one an index), ``labels.npy`` (−1 where unknown), ``node_ids.npy`` and a boolean
+    ``mask_NAME.npy`` for each mask. Use int32 for the indices, and for ``indptr`` where it suffices, and int64 for
+    labels: other types are read into memory.
 
     Arguments:
         folder: The folder.
@@ -46,9 +47,7 @@ def read_memmap(folder: str | Path) -> Graph:
     """
     folder = Path(folder)
     names = sorted(file.stem for file in folder.glob("*.npy"))
-    if unknown := [
-        name for name in names if name not in (*REQUIRED, "labels", "weights") and not name.startswith(MASK)
-    ]:
+    if unknown := [name for name in names if name not in (*REQUIRED, *OPTIONAL) and not name.startswith(MASK)]:
         raise GraphError(
             f"{folder}: no graph of memory maps has an array {quoted(unknown[0])}: see docs/graph-files.md"
         )
@@ -63,7 +62,7 @@ def read_memmap(folder: str | Path) -> Graph:
             features=arrays["features"],
             adjacency=_adjacency(arrays["indptr"], arrays["indices"], num_nodes, arrays.get("weights")),
             labels=arrays.get("labels", np.full(num_nodes, -1, dtype=np.int64)),
-            node_ids=np.arange(num_nodes),
+            node_ids=arrays.get("node_ids", np.arange(num_nodes)),
             masks=masks,
         )
     except GraphError as error:

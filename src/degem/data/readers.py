@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from degem.data.arrays import read_npz
+from degem.data.demo import digits_graph
 from degem.errors import GraphNotice
 from degem.extras import needs_extra
 from degem.graph import Graph
@@ -44,6 +45,12 @@ def pyg(loader: str, folder: str, name: str | None = None, **options: Any) -> Re
         )
 
     return read
+
+
+def digits(root: Path) -> Graph:
+    """Scikit-learn's digits, joined to their nearest neighbours, with all ten classes; no file is read."""
+    graph = digits_graph()
+    return graph.replace(labels=graph.columns["true_class"], masks={}, columns={})
 
 
 def twitch(country: str) -> Reader:

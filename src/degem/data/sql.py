@@ -53,10 +53,9 @@ def _of_duckdb(name: str, path: str, sql: str) -> pa.Table:
         import duckdb
     try:
         with closing(duckdb.connect(path, read_only=True)) as connection:
-            found = connection.execute(sql).to_arrow_table()
-    except duckdb.Error as error:
+            return pa.table(connection.sql(sql).to_arrow_table())
+    except (duckdb.Error, AttributeError) as error:  # a statement without a result may give None
         raise _failed(name, error) from None
-    return pa.table(found)
 
 
 def _of_sqlite(name: str, path: str, sql: str) -> pa.Table:

@@ -28,24 +28,21 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from pydantic import Field
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from degem.data.fingerprint import fingerprint
 from degem.data.outputs import num_logits
-from degem.detectors.base import Detector, ScoreResult
-from degem.detectors.restoring import restored
+from degem.detectors.base import ScoreResult
+from degem.detectors.network import NetworkDetector
 from degem.detectors.split import TrainingSet
 from degem.errors import DegemError
 from degem.graph import Graph
 from degem.parameters import Count, Dropout, NonNegative, Positive, Width
-from degem.training import History, OnProgress, evaluating, seeded, train
+from degem.training import History, OnProgress, descend, evaluating, seeded, train
 
 if TYPE_CHECKING:
     from degem.nn.encoders_gnn import GCN, GraphTensors
-    from degem.nn.given_outputs import GivenOutputs
-
-    Network = GCN | GivenOutputs
 
 Losses = Callable[[Tensor, int], dict[str, Tensor]]
 
@@ -66,6 +63,31 @@ class Layers:
     def latents(self) -> NDArray[np.float32]:
         """The penultimate layer."""
         return np.asarray(self.hidden[-1].numpy(force=True))
+
+
+class GivenOutputs(nn.Module):
+    """Stands where a trained network does, and gives what was given: see :func:`degem.wrap`.
+
+    Arguments:
+        num_logits: How many columns are logits, the first ones; the others are the penultimate layer.
+
+    Example:
+        >>> [tuple(layer.shape) for layer in GivenOutputs(3).layers(torch.ones(5, 7), torch.eye(5))]
+        [(5, 4), (5, 3)]
+    """
+
+    def __init__(self, num_logits: int) -> None:
+        super().__init__()
+        self.num_logits = num_logits
+
+    def layers(self, features: Tensor, adjacency: Tensor) -> list[Tensor]:
+        """The penultimate layer, for which logits stand in where it was not given, and the logits."""
+        logits, embeddings = features[:, : self.num_logits], features[:, self.num_logits :]
+        return [embeddings if embeddings.shape[1] else logits, logits]
+
+
+if TYPE_CHECKING:
+    Network = GCN | GivenOutputs
 
 
 class BackboneCache:
@@ -94,7 +116,7 @@ class BackboneCache:
 
 
 @dataclass(kw_only=True, eq=False)
-class GCNDetector(Detector):
+class GCNDetector(NetworkDetector):
     """The base of detectors that train a GCN on the labels. It holds the settings of the network and its training.
 
     The settings are Kipf & Welling's (2017) with 64 hidden units, whatever the data, and the epoch is the last. The
@@ -122,6 +144,8 @@ class GCNDetector(Detector):
     num_epochs: Count = 200
     normalize_features: bool = True
 
+    prefix: ClassVar[str] = "network."
+
     def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
         self.network_, history = self._trained(training, on_progress)
         self._read(training)
@@ -140,8 +164,7 @@ class GCNDetector(Detector):
 
     def _losses(self, network: GCN, training: TrainingSet) -> Losses:
         """What is minimised, as a function of the logits on the training graph and the epoch: the cross-entropy."""
-        nodes = torch.from_numpy(training.labelled_nodes).to(self.device)
-        labels = torch.from_numpy(training.graph.labels[training.labelled_nodes]).to(self.device)
+        nodes, labels = self._labelled(training)
         return lambda logits, _: {"classification": functional.cross_entropy(logits[nodes], labels)}
 
     def _optimise(
@@ -151,11 +174,7 @@ class GCNDetector(Detector):
         optimiser = torch.optim.Adam(network.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay)
 
         def step(epoch: int) -> dict[str, float]:
-            optimiser.zero_grad()
-            terms = losses(network(inputs.features, inputs.adjacency), epoch)
-            torch.stack(list(terms.values())).sum().backward()
-            optimiser.step()
-            return {name: float(term.detach()) for name, term in terms.items()}
+            return descend(optimiser, losses(network(inputs.features, inputs.adjacency), epoch))
 
         network.train()
         history = train(step, num_epochs, on_progress=on_progress, rows_per_step=inputs.features.shape[0])
@@ -171,32 +190,26 @@ class GCNDetector(Detector):
 
     def _score(self, graph: Graph) -> ScoreResult:
         layers = self._layers(graph)
-        return ScoreResult(self._score_layers(layers, graph), self._probabilities(layers))
+        scores = self._score_layers(layers, graph).numpy(force=True)
+        return ScoreResult(scores, self._probabilities(layers).numpy(force=True) if layers.logits.shape[1] else None)
 
     @abstractmethod
-    def _score_layers(self, layers: Layers, graph: Graph) -> NDArray[np.floating[Any]]:
+    def _score_layers(self, layers: Layers, graph: Graph) -> Tensor:
         """One score a node, higher = more OOD."""
 
-    def _probabilities(self, layers: Layers) -> NDArray[np.floating[Any]] | None:
+    def _probabilities(self, layers: Layers) -> Tensor:
         """The class probabilities: the softmax of the logits."""
-        return np.asarray(layers.logits.softmax(dim=1).numpy(force=True)) if layers.logits.shape[1] else None
+        return layers.logits.softmax(dim=1)
 
     def _score_in_training(self, training: TrainingSet, graph: Graph) -> ScoreResult:
-        if not hasattr(self, "network_"):
-            return super()._score_in_training(training, graph)
-        self._read(training)
-        return self._score(graph)
+        if hasattr(self, "network_"):
+            self._read(training)
+        return super()._score_in_training(training, graph)
 
     def embed(self, graph: Any, *, nodes: ArrayLike | None = None) -> NDArray[np.float32]:
         """The penultimate layer of each node; with ``nodes``, indices, of these only."""
         latents = self._layers(self._checked(graph)).latents
         return latents if nodes is None else latents[np.asarray(nodes)]
-
-    def _state(self) -> dict[str, Tensor]:
-        return {f"network.{name}": value for name, value in self.network_.state_dict().items()}
-
-    def _restore(self, state: dict[str, Tensor]) -> None:
-        self.network_ = restored(self, lambda: self._new_network(len(self.classes_)), state, "network.")
 
     def _new_network(self, num_classes: int) -> GCN:
         from degem.nn.encoders_gnn import GCN  # slow to load, and a detector that is only described does without
@@ -209,11 +222,6 @@ class GCNDetector(Detector):
             dropout=self.dropout,
             batch_norm=self.batch_norm,
         ).to(self.device)
-
-    def _tensors(self, graph: Graph) -> GraphTensors:
-        from degem.nn.encoders_gnn import graph_tensors
-
-        return graph_tensors(graph, normalize_features=self.normalize_features, device=self.device)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -245,7 +253,7 @@ class BackboneDetector(GCNDetector):
             if self.reads_logits and count == 0:
                 raise DegemError(f"{self.name} reads logits, and embeddings alone were given: give logits too")
             self.classes_ = tuple(range(count))  # of a class without a training node the network may be sure, too
-            return _given(count), {}
+            return GivenOutputs(count), {}
         if self._cache is None:
             return super()._trained(training, on_progress)
         make, key = super()._trained, self._fingerprint(training)
@@ -270,16 +278,7 @@ class BackboneDetector(GCNDetector):
         if count is None:
             super()._restore(state)
         else:
-            self.network_ = _given(count)
+            self.network_ = GivenOutputs(count)
 
-    def _tensors(self, graph: Graph) -> GraphTensors:
-        from degem.nn.encoders_gnn import graph_tensors
-
-        own = num_logits(self.feature_names_) is None  # outputs of a network are what they are
-        return graph_tensors(graph, normalize_features=self.normalize_features and own, device=self.device)
-
-
-def _given(num_logits: int) -> GivenOutputs:
-    from degem.nn.given_outputs import GivenOutputs
-
-    return GivenOutputs(num_logits)
+    def _normalizes(self) -> bool:
+        return super()._normalizes() and num_logits(self.feature_names_) is None  # outputs are what they are

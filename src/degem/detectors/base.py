@@ -24,6 +24,7 @@ from degem.detectors.split import TrainingSet, resolve_training_set
 from degem.errors import DegemError, GraphError, ModelFileError, NotFittedError, ScoreWarning, quoted
 from degem.graph import Graph, NodeSet, as_graph
 from degem.parameters import NonNegativeInt
+from degem.propagation import choose_propagator
 from degem.training import History, OnProgress, Progress, silent
 
 
@@ -81,6 +82,11 @@ class Detector(Decisions, ABC):
         if "name" in cls.__dict__:
             Detector.registry[cls.name] = cls
 
+    @property
+    def one_machine(self) -> str | None:
+        """Why the method cannot use a cluster; None where scoring is a map over rows, and hops of columns."""
+        return "its training and its scores read the whole graph at once"
+
     # -- what a method implements ------------------------------------------------------------------------------
 
     @abstractmethod
@@ -133,6 +139,7 @@ class Detector(Decisions, ABC):
             on_progress: Told where the work stands.
             on_epoch: Told after each epoch, with a function that scores by the detector as it is.
         """
+        self._check_place()
         parameters.check(self)
         parameters.present_device(self.device)
         graph = as_graph(graph)
@@ -170,6 +177,7 @@ class Detector(Decisions, ABC):
 
     def score(self, graph: Any) -> ScoreResult:
         """Scores, class probabilities and terms of every node, from one pass over the graph."""
+        self._check_place()
         graph = self._checked(graph)
         result = self._score(graph)
         scores = np.asarray(result.scores, dtype=np.float64)
@@ -285,6 +293,11 @@ class Detector(Decisions, ABC):
             column, (expected, got) = next((i, pair) for i, pair in enumerate(pairs) if pair[0] != pair[1])
             raise GraphError(f"feature column {column} is {got!r}, but the detector was fitted with {expected!r} there")
         return checked
+
+    def _check_place(self) -> None:
+        """Refuse a cluster where the method needs one machine."""
+        if self.one_machine is not None and choose_propagator(0).remote:
+            raise DegemError(f"{self.name} runs on one machine, without an engine: {self.one_machine}")
 
     def _reset(self) -> None:
         """Drop what an earlier fit learnt, so that one that is interrupted leaves no mixture of two."""

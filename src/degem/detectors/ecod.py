@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from degem.detectors.base import Detector, ScoreResult
-from degem.detectors.feature_rows import BLOCK, feature_rows
+from degem.detectors.base import ScoreResult
+from degem.detectors.feature_rows import FeatureDetector
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
 from degem.model_file import tensor_of
-from degem.ops.features import dense
+from degem.ops.features import Features, dense
 from degem.training import History, OnProgress
+
+AT_ONCE = 1 << 13  # rows made dense at a time: many, as each block walks over all columns
 
 
 @dataclass(kw_only=True, eq=False)
-class ECOD(Detector):
+class ECOD(FeatureDetector):
     r"""How far out in the tails of the training nodes' columns a node is (Li et al. 2022).
 
     With the share :math:`F_j` of training nodes at most as large and :math:`G_j` at least as large in column j (the
@@ -39,28 +42,19 @@ class ECOD(Detector):
 
     name: ClassVar[str] = "ecod"
     paper: ClassVar[str] = "Li et al. 2022"
-    needs_labels: ClassVar[bool] = False
 
     def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
-        rows = feature_rows(training.graph, self.neighbour_means)[training.nodes]
-        self.sorted_columns_: NDArray[np.float32] = np.sort(dense(rows), axis=0).T.copy()
+        self.sorted_columns_: NDArray[np.float32] = np.sort(dense(self._training_rows(training)), axis=0).T.copy()
         return {}
 
     def _score(self, graph: Graph) -> ScoreResult:
-        rows = feature_rows(graph, self.neighbour_means)
-        sums = np.zeros((3, graph.num_nodes))
-        for start in range(0, rows.shape[1], BLOCK):
-            block = dense(rows[:, start : start + BLOCK])
-            for values, known in zip(block.T, self.sorted_columns_[start : start + BLOCK], strict=True):
-                sums += tails(values, known)
-        return ScoreResult(sums.max(axis=0))
+        return self._scored_by_block(graph, partial(_largest_tails, self.sorted_columns_), AT_ONCE)
 
     def _state(self) -> dict[str, torch.Tensor]:
         return {"sorted_columns": torch.from_numpy(self.sorted_columns_)}
 
     def _restore(self, state: dict[str, torch.Tensor]) -> None:
-        width = self.num_features_ * (1 + self.neighbour_means)
-        self.sorted_columns_ = tensor_of(state, "sorted_columns", torch.float32, width, None).numpy()
+        self.sorted_columns_ = tensor_of(state, "sorted_columns", torch.float32, self._width, None).numpy()
 
 
 @dataclass(kw_only=True, eq=False)
@@ -70,6 +64,14 @@ class ECODOneHop(ECOD):
     neighbour_means: bool = True
 
     name: ClassVar[str] = "ecod-1hop"
+
+
+def _largest_tails(sorted_columns: NDArray[np.float32], rows: Features) -> NDArray[np.float64]:
+    sums = np.zeros((3, rows.shape[0]))
+    for values, known in zip(dense(rows).T, sorted_columns, strict=True):
+        sums += tails(values, known)
+    largest: NDArray[np.float64] = sums.max(axis=0)
+    return largest
 
 
 def tails(values: NDArray[np.float32], known: NDArray[np.float32]) -> NDArray[np.float64]:

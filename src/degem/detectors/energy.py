@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
+from torch import Tensor
 
 from degem.detectors.backbone import BackboneDetector, Layers
 from degem.graph import Graph
@@ -24,6 +23,7 @@ class Energy(BackboneDetector):
     The others are those of :class:`~degem.detectors.backbone.GCNDetector`.
 
     Example:
+        >>> import numpy as np
         >>> from degem import Graph
         >>> graph = Graph.from_arrays(features=np.eye(20), edges=[(i, i + 2) for i in range(18)], labels=[0, 1] * 10)
         >>> Energy(num_epochs=5).fit(graph).decision_function(graph).shape
@@ -35,5 +35,5 @@ class Energy(BackboneDetector):
     name: ClassVar[str] = "energy"
     paper: ClassVar[str] = "Liu et al. 2020"
 
-    def _score_layers(self, layers: Layers, graph: Graph) -> NDArray[np.floating[Any]]:
-        return np.asarray(logit_energy(layers.logits.double(), self.temperature).numpy(force=True))
+    def _score_layers(self, layers: Layers, graph: Graph) -> Tensor:
+        return logit_energy(layers.logits.double(), self.temperature)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
-import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from degem.detectors.backbone import Layers
-from degem.detectors.exposure import ExposureDetector, ExposureLoss, exposure_nodes
+from degem.detectors.exposure import ExposureDetector, exposure_of
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
 from degem.ops.energy import energy_margin_loss, logit_energy
@@ -36,6 +32,7 @@ class EnergyFT(ExposureDetector):
     The others are those of :class:`~degem.detectors.backbone.GCNDetector`.
 
     Example:
+        >>> import numpy as np
         >>> from degem import Graph, NodeSet
         >>> graph = Graph.from_arrays(
         ...     features=np.eye(20), edges=[(i, i + 2) for i in range(18)], labels=[0, 1] * 8 + [-1] * 4
@@ -52,25 +49,18 @@ class EnergyFT(ExposureDetector):
     name: ClassVar[str] = "energy-ft"
     paper: ClassVar[str] = "Liu et al. 2020"
 
-    def _exposure_loss(self, training: TrainingSet, exposed: Graph) -> ExposureLoss:
-        inside_nodes = torch.from_numpy(training.nodes).to(self.device)
-        outside_nodes = exposure_nodes(training).to(self.device)
+    def _exposure_loss(self, training: TrainingSet, inside: Tensor, outside: Tensor) -> Tensor:
+        exposed = exposure_of(training)
+        return self.exposure_weight * energy_margin_loss(
+            self._energies(inside, training.graph)[training.nodes],
+            self._energies(outside, exposed.graph)[exposed.nodes],
+            margin_in=self.margin_in,
+            margin_out=self.margin_out,
+        )
 
-        energy_inside, energy_outside = self._energy_on(training.graph), self._energy_on(exposed)
+    def _energies(self, logits: Tensor, graph: Graph) -> Tensor:
+        """The energies of logits on a graph."""
+        return logit_energy(logits, self.temperature)
 
-        def loss(inside: Tensor, outside: Tensor) -> Tensor:
-            return self.exposure_weight * energy_margin_loss(
-                energy_inside(inside)[inside_nodes],
-                energy_outside(outside)[outside_nodes],
-                margin_in=self.margin_in,
-                margin_out=self.margin_out,
-            )
-
-        return loss
-
-    def _energy_on(self, graph: Graph) -> Callable[[Tensor], Tensor]:
-        """The energy of logits on a graph."""
-        return lambda logits: logit_energy(logits, self.temperature)
-
-    def _score_layers(self, layers: Layers, graph: Graph) -> NDArray[np.floating[Any]]:
-        return np.asarray(self._energy_on(graph)(layers.logits).numpy(force=True))
+    def _score_layers(self, layers: Layers, graph: Graph) -> Tensor:
+        return self._energies(layers.logits, graph)

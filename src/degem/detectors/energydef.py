@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 from torch import Tensor
 
-from degem.detectors.base import Detector, ScoreResult
-from degem.detectors.restoring import restored
+from degem.detectors.base import ScoreResult
+from degem.detectors.network import NetworkDetector
 from degem.detectors.split import TrainingSet
 from degem.errors import GraphError
 from degem.graph import Graph
@@ -18,7 +18,7 @@ from degem.nn.gpr_energy import GPREnergy
 from degem.ops.energy import contrastive_divergence
 from degem.ops.langevin import LangevinSettings, fresh_chains, langevin
 from degem.parameters import Count, Depth, Dropout, NonNegative, Positive, Width
-from degem.training import History, OnProgress, evaluating, seeded, train
+from degem.training import History, OnProgress, descend, evaluating, seeded, train
 
 if TYPE_CHECKING:
     from degem.nn.encoders_gnn import GraphTensors
@@ -27,7 +27,7 @@ CLIP = 5.0  # the largest norm of a gradient
 
 
 @dataclass(kw_only=True, eq=False)
-class EnergyDef(Detector):
+class EnergyDef(NetworkDetector):
     r"""The energy of a graph network trained by contrastive divergence (Gong & Sun 2024). It needs no labels.
 
     In each epoch some training nodes get features that Langevin steps have sampled from the energy, at their places in
@@ -83,20 +83,16 @@ class EnergyDef(Detector):
         generator = torch.Generator(self.device).manual_seed(training.seed)
         count = min(self.num_chains, len(nodes) // 2)
         with seeded(training.seed):
-            network = self.network_ = self._new_network()  # the oracle scores it while it trains
+            network = self.network_ = self._new_network()
             optimiser = torch.optim.Adam(network.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay)
 
             def step(_: int) -> dict[str, float]:
                 order = torch.randperm(len(nodes), generator=generator, device=self.device)
                 replaced, known = nodes[order[:count]], nodes[order[count:]]
                 sampled = self._sample(network, inputs, replaced, generator)
-                optimiser.zero_grad()
                 projected = network.project(inputs.features).index_copy(0, replaced, network.project(sampled))
                 losses = self._losses(network(projected, inputs.adjacency), known, replaced)
-                torch.stack(list(losses.values())).sum().backward()
-                torch.nn.utils.clip_grad_norm_(network.parameters(), CLIP)
-                optimiser.step()
-                return {name: float(loss.detach()) for name, loss in losses.items()}
+                return descend(optimiser, losses, clip=CLIP)
 
             network.train()
             history = train(step, self.num_epochs, on_progress=on_progress, rows_per_step=training.graph.num_nodes)
@@ -132,16 +128,7 @@ class EnergyDef(Detector):
             energies: Tensor = self.network_(self.network_.project(inputs.features), inputs.adjacency)
         return ScoreResult(energies.numpy(force=True))
 
-    def _score_in_training(self, training: TrainingSet, graph: Graph) -> ScoreResult:
-        return self._score(graph)
-
-    def _state(self) -> dict[str, Tensor]:
-        return dict(self.network_.state_dict())
-
-    def _restore(self, state: dict[str, Tensor]) -> None:
-        self.network_ = restored(self, self._new_network, state)
-
-    def _new_network(self) -> GPREnergy:
+    def _new_network(self, num_classes: int = 0) -> GPREnergy:
         return GPREnergy(
             self.num_features_,
             self.hidden_dim,
@@ -150,9 +137,3 @@ class EnergyDef(Detector):
             edge_dropout=self.edge_dropout,
             slope=self.slope,
         ).to(self.device)
-
-    def _tensors(self, graph: Graph) -> GraphTensors:
-        # Slow to load, and a detector that is only described does without.
-        from degem.nn.encoders_gnn import graph_tensors
-
-        return graph_tensors(graph, normalize_features=self.normalize_features, device=self.device)

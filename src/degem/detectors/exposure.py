@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-import torch
 from torch import Tensor
 
 from degem.detectors.backbone import GCNDetector, Losses
 from degem.detectors.split import TrainingSet
 from degem.errors import GraphError
-from degem.graph import Graph
+from degem.graph import NodeSet
 
 if TYPE_CHECKING:
     from degem.nn.encoders_gnn import GCN
-
-ExposureLoss = Callable[[Tensor, Tensor], Tensor]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -28,11 +24,11 @@ class ExposureDetector(GCNDetector):
     needs_exposure: ClassVar[bool] = True
 
     @abstractmethod
-    def _exposure_loss(self, training: TrainingSet, exposed: Graph) -> ExposureLoss:
+    def _exposure_loss(self, training: TrainingSet, inside: Tensor, outside: Tensor) -> Tensor:
         """The loss added to the cross-entropy, of the logits on the training graph and on the exposure graph."""
 
     def _losses(self, network: GCN, training: TrainingSet) -> Losses:
-        exposed = exposure_graph(training)
+        exposed = exposure_of(training).graph
         if exposed.num_features != self.num_features_:
             raise GraphError(
                 f"the exposure graph has {exposed.num_features} feature columns, but the training graph has "
@@ -40,24 +36,15 @@ class ExposureDetector(GCNDetector):
             )
         outside = self._tensors(exposed)
         classification = super()._losses(network, training)
-        exposure = self._exposure_loss(training, exposed)
 
         def losses(logits: Tensor, epoch: int) -> dict[str, Tensor]:
-            return {
-                **classification(logits, epoch),
-                "exposure": exposure(logits, network(outside.features, outside.adjacency)),
-            }
+            exposure = self._exposure_loss(training, logits, network(outside.features, outside.adjacency))
+            return {**classification(logits, epoch), "exposure": exposure}
 
         return losses
 
 
-def exposure_graph(training: TrainingSet) -> Graph:
-    """The graph that exposure nodes live in."""
+def exposure_of(training: TrainingSet) -> NodeSet:
+    """The exposure nodes."""
     assert training.exposure is not None  # Detector.fit asks for it
-    return training.exposure.graph
-
-
-def exposure_nodes(training: TrainingSet) -> Tensor:
-    """The indices of exposure nodes in their graph."""
-    assert training.exposure is not None  # Detector.fit asks for it
-    return torch.as_tensor(training.exposure.nodes)
+    return training.exposure

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from degem.detectors.base import Detector, ScoreResult
-from degem.detectors.feature_rows import BLOCK, feature_rows
+from degem.detectors.base import ScoreResult
+from degem.detectors.feature_rows import FeatureDetector
 from degem.detectors.split import TrainingSet
 from degem.errors import GraphError
 from degem.graph import Graph
@@ -21,7 +21,7 @@ from degem.training import History, OnProgress
 
 
 @dataclass(kw_only=True, eq=False)
-class FeatureKNN(Detector):
+class FeatureKNN(FeatureDetector):
     """The Euclidean distance to the k-th nearest training node (Ramaswamy et al. 2000), on features alone.
 
     Bags of words are compared as rows of unit length, other features as standardised columns.
@@ -41,14 +41,12 @@ class FeatureKNN(Detector):
 
     name: ClassVar[str] = "feature-knn"
     paper: ClassVar[str] = "Ramaswamy et al. 2000"
-    needs_labels: ClassVar[bool] = False
 
     def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
-        rows = feature_rows(training.graph, self.neighbour_means)[training.nodes]
-        num_columns = rows.shape[1]
+        rows = self._training_rows(training)
         self.unit_rows_ = is_bag_of_words(training.graph.features[training.nodes])
-        self.mean_ = np.zeros(num_columns, dtype=np.float32)
-        self.scale_ = np.ones(num_columns, dtype=np.float32)
+        self.mean_ = np.zeros(self._width, dtype=np.float32)
+        self.scale_ = np.ones(self._width, dtype=np.float32)
         if not self.unit_rows_:
             known = dense(rows)
             self.mean_, deviation = known.mean(axis=0), known.std(axis=0)
@@ -61,9 +59,7 @@ class FeatureKNN(Detector):
 
         k = min(self.num_neighbors, len(self.bank_))
         nearest = NearestNeighbors(n_neighbors=k, algorithm="brute").fit(self.bank_)
-        rows = feature_rows(graph, self.neighbour_means)
-        blocks = (self._encoded(rows[start : start + BLOCK]) for start in range(0, graph.num_nodes, BLOCK))
-        return ScoreResult(np.concatenate([nearest.kneighbors(block)[0][:, -1] for block in blocks]))
+        return self._scored_by_block(graph, lambda rows: nearest.kneighbors(self._encoded(rows))[0][:, -1])
 
     def _encoded(self, rows: Features) -> NDArray[np.float32]:
         if not self.unit_rows_:
@@ -76,15 +72,12 @@ class FeatureKNN(Detector):
         return np.hstack([part / np.maximum(np.linalg.norm(part, axis=1, keepdims=True), 1e-12) for part in parts])
 
     def _state(self) -> dict[str, torch.Tensor]:
-        return {
-            "unit_rows": torch.tensor(self.unit_rows_),
-            "mean": torch.from_numpy(self.mean_),
-            "scale": torch.from_numpy(self.scale_),
-            "bank": torch.from_numpy(self.bank_),
-        }
+        arrays = {"mean": self.mean_, "scale": self.scale_, "bank": self.bank_}
+        tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
+        return {"unit_rows": torch.tensor(self.unit_rows_), **tensors}
 
     def _restore(self, state: dict[str, torch.Tensor]) -> None:
-        width = self.num_features_ * (1 + self.neighbour_means)
+        width = self._width
         self.unit_rows_ = bool(tensor_of(state, "unit_rows", torch.bool))
         self.mean_, self.scale_ = (tensor_of(state, name, torch.float32, width).numpy() for name in ("mean", "scale"))
         self.bank_ = tensor_of(state, "bank", torch.float32, None, width).numpy()

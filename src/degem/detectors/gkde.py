@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.distributions import Dirichlet, kl_divergence
 
@@ -47,6 +45,7 @@ class GKDE(GCNDetector):
     The others are those of :class:`~degem.detectors.backbone.GCNDetector`.
 
     Example:
+        >>> import numpy as np
         >>> from degem import Graph
         >>> graph = Graph.from_arrays(features=np.eye(20), edges=[(i, i + 2) for i in range(18)], labels=[0, 1] * 10)
         >>> GKDE(num_epochs=5, num_teacher_epochs=5).fit(graph).decision_function(graph).shape
@@ -77,8 +76,7 @@ class GKDE(GCNDetector):
     def _advised(self, advice: Tensor, training: TrainingSet) -> Losses:
         """The student's losses, given the log-probabilities of the teacher."""
         graph, labelled = training.graph, training.labelled_nodes
-        nodes = torch.from_numpy(labelled).to(self.device)
-        labels = torch.from_numpy(graph.labels[labelled]).to(self.device)
+        nodes, labels = self._labelled(training)
         evidence = kernel_evidence(
             graph.adjacency, labelled, graph.labels[labelled], training.num_classes, bandwidth=self.bandwidth
         )
@@ -96,12 +94,12 @@ class GKDE(GCNDetector):
 
         return losses
 
-    def _score_layers(self, layers: Layers, graph: Graph) -> NDArray[np.floating[Any]]:
-        return np.asarray(vacuity(_dirichlet(layers.logits.double())).numpy(force=True))
+    def _score_layers(self, layers: Layers, graph: Graph) -> Tensor:
+        return vacuity(_dirichlet(layers.logits.double()))
 
-    def _probabilities(self, layers: Layers) -> NDArray[np.floating[Any]]:
+    def _probabilities(self, layers: Layers) -> Tensor:
         alpha = _dirichlet(layers.logits.double())
-        return np.asarray((alpha / alpha.sum(dim=1, keepdim=True)).numpy(force=True))
+        return alpha / alpha.sum(dim=1, keepdim=True)
 
 
 def _dirichlet(logits: Tensor) -> Tensor:

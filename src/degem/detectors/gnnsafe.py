@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
+from torch import Tensor
 
 from degem.detectors.backbone import BackboneDetector, Layers
 from degem.graph import Graph
@@ -33,6 +32,7 @@ class GNNSafe(BackboneDetector):
     The others are those of :class:`~degem.detectors.backbone.GCNDetector`.
 
     Example:
+        >>> import numpy as np
         >>> from degem import Graph
         >>> graph = Graph.from_arrays(features=np.eye(20), edges=[(i, i + 2) for i in range(18)], labels=[0, 1] * 10)
         >>> GNNSafe(num_epochs=5).fit(graph).decision_function(graph).shape
@@ -46,9 +46,6 @@ class GNNSafe(BackboneDetector):
     name: ClassVar[str] = "gnnsafe"
     paper: ClassVar[str] = "Wu et al. 2023"
 
-    def _score_layers(self, layers: Layers, graph: Graph) -> NDArray[np.floating[Any]]:
+    def _score_layers(self, layers: Layers, graph: Graph) -> Tensor:
         energy = logit_energy(layers.logits, self.temperature)
-        spread = propagate_energy(
-            energy, graph.adjacency, num_steps=self.num_propagations, self_weight=self.self_weight
-        )
-        return np.asarray(spread.numpy(force=True))
+        return propagate_energy(energy, graph.adjacency, num_steps=self.num_propagations, self_weight=self.self_weight)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -47,10 +46,6 @@ class GNNSafePP(EnergyFT):
     name: ClassVar[str] = "gnnsafe++"
     paper: ClassVar[str] = "Wu et al. 2023"
 
-    def _energy_on(self, graph: Graph) -> Callable[[Tensor], Tensor]:
-        return lambda logits: propagate_energy(
-            logit_energy(logits, self.temperature),
-            graph.adjacency,
-            num_steps=self.num_propagations,
-            self_weight=self.self_weight,
-        )
+    def _energies(self, logits: Tensor, graph: Graph) -> Tensor:
+        energy = logit_energy(logits, self.temperature)
+        return propagate_energy(energy, graph.adjacency, num_steps=self.num_propagations, self_weight=self.self_weight)

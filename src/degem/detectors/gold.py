@@ -6,9 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -22,7 +20,7 @@ from degem.nn.diffusion import Diffusion
 from degem.ops.energy import energy_margin_loss, logit_energy
 from degem.parameters import Count, Depth, Dropout, Fraction, NonNegative, Positive, Width
 from degem.propagation.smoothing import propagate_energy
-from degem.training import History, OnProgress, evaluating, seeded, train
+from degem.training import History, OnProgress, descend, evaluating, seeded, train
 
 if TYPE_CHECKING:
     from degem.nn.encoders_gnn import GCN, GraphTensors
@@ -64,6 +62,7 @@ class GOLD(GCNDetector):
     The others are those of :class:`~degem.detectors.backbone.GCNDetector`.
 
     Example:
+        >>> import numpy as np
         >>> from degem import Graph
         >>> graph = Graph.from_arrays(features=np.eye(20), edges=[(i, i + 2) for i in range(18)], labels=[0, 1] * 10)
         >>> GOLD(num_epochs=5, num_diffusion_steps=5, diffusion_epochs=5).fit(graph).decision_function(graph).shape
@@ -123,25 +122,21 @@ class GOLD(GCNDetector):
             with torch.no_grad():
                 latents = network.layers(inputs.features, inputs.adjacency)[-2]
             for _ in range(self.diffusion_epochs):
-                _minimise(diffusion.loss(latents), generator)
+                descend(generator, {"diffusion": diffusion.loss(latents)})
             made_up = diffusion.sample(len(latents))
             network.train()
             detector.train()
             for _ in range(self.round_steps):
                 logits = network(inputs.features, inputs.adjacency)
-                losses = self._adversarial(
-                    logits, network.convolutions[-1](made_up, inputs.adjacency), detector, training
-                )
-                _minimise(torch.stack(list(losses.values())).sum(), optimiser)
-                yield {name: float(loss.detach()) for name, loss in losses.items()}
+                outside = network.convolutions[-1](made_up, inputs.adjacency)
+                yield descend(optimiser, self._adversarial(logits, outside, detector, training))
 
     def _adversarial(
         self, logits: Tensor, made_up: Tensor, detector: nn.Module, training: TrainingSet
     ) -> dict[str, Tensor]:
         """The weighed losses of the logits of the graph's latents and of those made up."""
         graph, known = training.graph, torch.from_numpy(training.nodes).to(self.device)
-        labelled = torch.from_numpy(training.labelled_nodes).to(self.device)
-        labels = torch.from_numpy(graph.labels[training.labelled_nodes]).to(self.device)
+        labelled, labels = self._labelled(training)
         energies = [self._spread(logit_energy(each), graph) for each in (logits, made_up)]
         readings = detector(torch.cat(energies)[:, None]).split(graph.num_nodes)
         inside, outside = (self._spread(logit_energy(each), graph)[known] for each in readings)
@@ -157,11 +152,11 @@ class GOLD(GCNDetector):
             "divergence": self.divergence_weight * divergence,
         }
 
-    def _score_layers(self, layers: Layers, graph: Graph) -> NDArray[np.floating[Any]]:
+    def _score_layers(self, layers: Layers, graph: Graph) -> Tensor:
         energy = self._spread(logit_energy(layers.logits), graph)
         with torch.no_grad():
             reading = self.detector_(energy[:, None])
-        return np.asarray(self._spread(logit_energy(reading), graph).numpy(force=True))
+        return self._spread(logit_energy(reading), graph)
 
     def _score_in_training(self, training: TrainingSet, graph: Graph) -> ScoreResult:
         if not hasattr(self, "detector_"):
@@ -184,9 +179,3 @@ class GOLD(GCNDetector):
         for width in (1, self.detector_dim):
             layers += [nn.Linear(width, self.detector_dim), nn.ReLU(), nn.BatchNorm1d(self.detector_dim)]
         return nn.Sequential(*layers, nn.Linear(self.detector_dim, 2)).to(self.device)
-
-
-def _minimise(loss: Tensor, optimiser: torch.optim.Optimizer) -> None:
-    optimiser.zero_grad()
-    loss.backward()
-    optimiser.step()

@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 from torch.distributions import Dirichlet
 
-from degem.detectors.base import Detector, ScoreResult
+from degem.detectors.base import ScoreResult
+from degem.detectors.network import NetworkDetector
 from degem.detectors.restoring import restored
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
@@ -22,12 +23,11 @@ from degem.parameters import Count, Depth, Dropout, Fraction, NonNegative, NonNe
 from degem.training import History, OnProgress, evaluating, seeded, train
 
 if TYPE_CHECKING:
-    from degem.nn.encoders_gnn import GraphTensors
     from degem.nn.posterior import GraphPosteriorNetwork
 
 
 @dataclass(kw_only=True, eq=False)
-class GPN(Detector):
+class GPN(NetworkDetector):
     r"""The total evidence of a graph posterior network (Stadler et al. 2021).
 
     The score is :math:`-\log \sum_c \tilde\beta_c`: the order of :math:`-\sum_c \alpha_c`, without its ties where
@@ -79,11 +79,10 @@ class GPN(Detector):
 
     def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
         inputs = self._tensors(training.graph)
-        nodes = torch.from_numpy(training.labelled_nodes).to(self.device)
-        labels = torch.from_numpy(training.graph.labels[training.labelled_nodes]).to(self.device)
+        nodes, labels = self._labelled(training)
         shares = torch.bincount(labels, minlength=training.num_classes) / len(labels)
         with seeded(training.seed):
-            network = self.network_ = self._new_network(shares)  # the oracle scores it while it trains
+            network = self.network_ = self._new_network(shares)
             flows: dict[str, Any] = {"params": list(network.flows.parameters()), "weight_decay": 0.0}
             others: dict[str, Any] = {"params": [*network.hidden.parameters(), *network.latent.parameters()]}
             warmup = torch.optim.Adam([flows], lr=self.learning_rate)
@@ -117,23 +116,17 @@ class GPN(Detector):
             evidence: Tensor = self.network_(inputs.features, inputs.adjacency).double()
         return evidence
 
-    def _score_in_training(self, training: TrainingSet, graph: Graph) -> ScoreResult:
-        return self._score(graph)
-
     def embed(self, graph: Any, *, nodes: ArrayLike | None = None) -> NDArray[np.float32]:
         """The latent of each node; with ``nodes``, indices, of these only."""
         with torch.no_grad():
             latents = self.network_.encode(self._tensors(self._checked(graph)).features).numpy(force=True)
         return np.asarray(latents if nodes is None else latents[np.asarray(nodes)])
 
-    def _state(self) -> dict[str, Tensor]:
-        return dict(self.network_.state_dict())
-
     def _restore(self, state: dict[str, Tensor]) -> None:
         shares = tensor_of(state, "class_shares", torch.float32, len(self.classes_))
         self.network_ = restored(self, lambda: self._new_network(shares), state)
 
-    def _new_network(self, class_shares: Tensor) -> GraphPosteriorNetwork:
+    def _new_network(self, class_shares: Any) -> GraphPosteriorNetwork:
         # Slow to load, and a detector that is only described does without.
         from degem.nn.posterior import GraphPosteriorNetwork
 
@@ -147,8 +140,3 @@ class GPN(Detector):
             teleport=self.teleport,
             dropout=self.dropout,
         ).to(self.device)
-
-    def _tensors(self, graph: Graph) -> GraphTensors:
-        from degem.nn.encoders_gnn import graph_tensors
-
-        return graph_tensors(graph, normalize_features=self.normalize_features, device=self.device)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from torch import Tensor
 
 from degem.detectors.backbone import BackboneDetector, Layers
 from degem.graph import Graph
@@ -48,9 +48,9 @@ class GRASP(BackboneDetector):
     name: ClassVar[str] = "grasp"
     paper: ClassVar[str] = "Ma et al. 2024"
 
-    def _score_layers(self, layers: Layers, graph: Graph) -> NDArray[np.floating[Any]]:
+    def _score_layers(self, layers: Layers, graph: Graph) -> Tensor:
         confidence = layers.logits.softmax(dim=1).amax(dim=1)
-        spread = propagate_augmented(
+        return propagate_augmented(
             logit_energy(layers.logits, self.temperature),
             graph.adjacency,
             confidence >= np.quantile(confidence.numpy(force=True), 1 - self.group_share),
@@ -58,4 +58,3 @@ class GRASP(BackboneDetector):
             self_weight=self.self_weight,
             group_weight=self.group_weight,
         )
-        return np.asarray(spread.numpy(force=True))

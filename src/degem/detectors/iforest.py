@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from degem.detectors.base import Detector, ScoreResult
-from degem.detectors.feature_rows import BLOCK, feature_rows
+from degem.detectors.base import ScoreResult
+from degem.detectors.feature_rows import FeatureDetector
 from degem.detectors.split import TrainingSet
 from degem.errors import ModelFileError
 from degem.graph import Graph
@@ -24,7 +24,7 @@ TREES |= dict.fromkeys(("thresholds", "path_left"), torch.float64)
 
 
 @dataclass(kw_only=True, eq=False)
-class IForest(Detector):
+class IForest(FeatureDetector):
     r"""How few random splits set a node apart: :math:`2^{-\bar h(x) / c}` (Liu et al. 2008), scikit-learn's defaults.
 
     :math:`\bar h` is the mean depth at which a node is isolated in 100 trees, :math:`c` that of a random search tree.
@@ -43,13 +43,11 @@ class IForest(Detector):
 
     name: ClassVar[str] = "iforest"
     paper: ClassVar[str] = "Liu et al. 2008"
-    needs_labels: ClassVar[bool] = False
 
     def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
         from sklearn.ensemble import IsolationForest  # slow to load, and a detector that is only described does without
 
-        rows = feature_rows(training.graph, self.neighbour_means)[training.nodes]
-        forest = IsolationForest(random_state=training.seed).fit(rows)
+        forest = IsolationForest(random_state=training.seed).fit(self._training_rows(training))
         trees = [tree.tree_ for tree in forest.estimators_]
         starts = np.cumsum([0, *(tree.node_count for tree in trees[:-1])])
         self.trees_: Trees = {
@@ -64,10 +62,8 @@ class IForest(Detector):
         return {}
 
     def _score(self, graph: Graph) -> ScoreResult:
-        rows = feature_rows(graph, self.neighbour_means)
-        blocks = [dense(rows[start : start + BLOCK]) for start in range(0, graph.num_nodes, BLOCK)]
-        depth = np.concatenate([mean_depth(block, self.trees_) for block in blocks])
-        return ScoreResult(2 ** (-depth / max(self.normalizer_, 1e-12)))
+        normalizer = max(self.normalizer_, 1e-12)
+        return self._scored_by_block(graph, lambda rows: 2 ** (-mean_depth(dense(rows), self.trees_) / normalizer))
 
     def _state(self) -> dict[str, torch.Tensor]:
         trees = {name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in self.trees_.items()}
@@ -78,7 +74,7 @@ class IForest(Detector):
         num_nodes = len(state.get("features", ()))
         sizes = {name: None if name == "roots" else num_nodes for name in TREES}
         self.trees_ = {name: tensor_of(state, name, dtype, sizes[name]).numpy() for name, dtype in TREES.items()}
-        _check_trees(self.trees_, self.num_features_ * (1 + self.neighbour_means))
+        _check_trees(self.trees_, self._width)
 
 
 @dataclass(kw_only=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -45,13 +45,13 @@ class KNN(BackboneDetector):
         latents = self._layers(training.graph).latents[training.nodes]
         self.bank_: NDArray[np.float32] = normalize(latents)
 
-    def _score_layers(self, layers: Layers, graph: Graph) -> NDArray[np.floating[Any]]:
+    def _score_layers(self, layers: Layers, graph: Graph) -> Tensor:
         from sklearn.neighbors import NearestNeighbors
         from sklearn.preprocessing import normalize
 
         k = min(self.num_neighbors, len(self.bank_))
         distances, _ = NearestNeighbors(n_neighbors=k).fit(self.bank_).kneighbors(normalize(layers.latents))
-        return np.asarray(distances[:, -1])
+        return torch.from_numpy(distances[:, -1])
 
     def _state(self) -> dict[str, Tensor]:
         return {**super()._state(), "bank": torch.from_numpy(self.bank_)}

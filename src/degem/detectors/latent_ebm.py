@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from degem.detectors.backbone import BackboneDetector, Layers
@@ -30,6 +28,7 @@ class LatentEBM(BackboneDetector):
     Arguments: those of :class:`~degem.detectors.backbone.GCNDetector`.
 
     Example:
+        >>> import numpy as np
         >>> from degem import Graph
         >>> graph = Graph.from_arrays(features=np.eye(20), edges=[(i, i + 2) for i in range(18)], labels=[0, 1] * 10)
         >>> LatentEBM(num_epochs=5).fit(graph).decision_function(graph).shape
@@ -49,8 +48,8 @@ class LatentEBM(BackboneDetector):
             self.energy_.fit_latents(latents, training.graph.labels[nodes], generator)
 
     @torch.no_grad()
-    def _score_layers(self, layers: Layers, graph: Graph) -> NDArray[np.floating[Any]]:
-        return np.asarray(self.energy_.energy_of(layers.hidden[-1]).numpy(force=True))
+    def _score_layers(self, layers: Layers, graph: Graph) -> Tensor:
+        return self.energy_.energy_of(layers.hidden[-1])
 
     def _state(self) -> dict[str, Tensor]:
         return {**super()._state(), **{f"energy.{name}": value for name, value in self.energy_.state_dict().items()}}

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.linalg import pinvh
 from torch import Tensor
 
 from degem.detectors.backbone import BackboneDetector, Layers
-from degem.detectors.input_perturbation import perturbed_layers
+from degem.detectors.odin import perturbed_layers
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
 from degem.model_file import tensor_of
@@ -61,7 +60,7 @@ class Mahalanobis(BackboneDetector):
         covariance = EmpiricalCovariance(store_precision=False).fit(latents - means[labels]).covariance_
         self.precision_ = torch.from_numpy(pinvh(covariance, rtol=len(covariance) * np.finfo(np.float32).eps))
 
-    def _score_layers(self, layers: Layers, graph: Graph) -> NDArray[np.floating[Any]]:
+    def _score_layers(self, layers: Layers, graph: Graph) -> Tensor:
         if self.perturbation > 0:
             layers = perturbed_layers(
                 self.network_,
@@ -69,7 +68,7 @@ class Mahalanobis(BackboneDetector):
                 lambda moved: self._distances(moved.hidden[-1]).sum(),
                 magnitude=self.perturbation,
             )
-        return np.asarray(self._distances(layers.hidden[-1]).numpy(force=True))
+        return self._distances(layers.hidden[-1])
 
     def _distances(self, latents: Tensor) -> Tensor:
         precision = self.precision_.to(latents.device)

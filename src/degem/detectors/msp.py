@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
+from torch import Tensor
 
 from degem.detectors.backbone import BackboneDetector, Layers
 from degem.graph import Graph
@@ -19,6 +18,7 @@ class MSP(BackboneDetector):
     Arguments: those of :class:`~degem.detectors.backbone.GCNDetector`.
 
     Example:
+        >>> import numpy as np
         >>> from degem import Graph
         >>> graph = Graph.from_arrays(features=np.eye(20), edges=[(i, i + 2) for i in range(18)], labels=[0, 1] * 10)
         >>> MSP(num_epochs=5).fit(graph).decision_function(graph).shape
@@ -28,6 +28,5 @@ class MSP(BackboneDetector):
     name: ClassVar[str] = "msp"
     paper: ClassVar[str] = "Hendrycks & Gimpel 2017"
 
-    def _score_layers(self, layers: Layers, graph: Graph) -> NDArray[np.float64]:
-        probabilities = layers.logits.double().softmax(dim=1)
-        return np.asarray(1 - probabilities.amax(dim=1).numpy(force=True))
+    def _score_layers(self, layers: Layers, graph: Graph) -> Tensor:
+        return 1 - layers.logits.double().softmax(dim=1).amax(dim=1)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from degem.detectors.backbone import GCNDetector, Layers, Losses
@@ -41,6 +39,7 @@ class NodeSafe(GCNDetector):
     The others are those of :class:`~degem.detectors.backbone.GCNDetector`.
 
     Example:
+        >>> import numpy as np
         >>> from degem import Graph
         >>> graph = Graph.from_arrays(features=np.eye(20), edges=[(i, i + 2) for i in range(18)], labels=[0, 1] * 10)
         >>> NodeSafe(num_epochs=5).fit(graph).decision_function(graph).shape
@@ -69,11 +68,10 @@ class NodeSafe(GCNDetector):
 
         return losses
 
-    def _score_layers(self, layers: Layers, graph: Graph) -> NDArray[np.floating[Any]]:
-        spread = propagate_energy(
+    def _score_layers(self, layers: Layers, graph: Graph) -> Tensor:
+        return propagate_energy(
             logit_energy(layers.logits, self.temperature),
             graph.adjacency,
             num_steps=self.num_propagations,
             self_weight=self.self_weight,
         )
-        return np.asarray(spread.numpy(force=True))

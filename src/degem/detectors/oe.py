@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
 from degem.detectors.backbone import Layers
-from degem.detectors.exposure import ExposureDetector, ExposureLoss, exposure_nodes
+from degem.detectors.exposure import ExposureDetector, exposure_of
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
 from degem.ops.energy import uniform_cross_entropy
@@ -31,6 +29,7 @@ class OE(ExposureDetector):
     The others are those of :class:`~degem.detectors.backbone.GCNDetector`.
 
     Example:
+        >>> import numpy as np
         >>> from degem import Graph, NodeSet
         >>> graph = Graph.from_arrays(
         ...     features=np.eye(20), edges=[(i, i + 2) for i in range(18)], labels=[0, 1] * 8 + [-1] * 4
@@ -44,13 +43,8 @@ class OE(ExposureDetector):
     name: ClassVar[str] = "oe"
     paper: ClassVar[str] = "Hendrycks et al. 2019"
 
-    def _exposure_loss(self, training: TrainingSet, exposed: Graph) -> ExposureLoss:
-        nodes = exposure_nodes(training).to(self.device)
+    def _exposure_loss(self, training: TrainingSet, inside: Tensor, outside: Tensor) -> Tensor:
+        return self.exposure_weight * uniform_cross_entropy(outside[exposure_of(training).nodes])
 
-        def loss(_: Tensor, outside: Tensor) -> Tensor:
-            return self.exposure_weight * uniform_cross_entropy(outside[nodes])
-
-        return loss
-
-    def _score_layers(self, layers: Layers, graph: Graph) -> NDArray[np.floating[Any]]:
-        return np.asarray(1 - layers.logits.double().softmax(dim=1).amax(dim=1).numpy(force=True))
+    def _score_layers(self, layers: Layers, graph: Graph) -> Tensor:
+        return 1 - layers.logits.double().softmax(dim=1).amax(dim=1)

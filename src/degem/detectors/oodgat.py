@@ -11,19 +11,19 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from degem.detectors.base import Detector, ScoreResult
-from degem.detectors.restoring import restored
+from degem.detectors.base import ScoreResult
+from degem.detectors.network import NetworkDetector
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
 from degem.nn.attention import Attended, OODGATNetwork
 from degem.ops.edge_attention import Edges, looped_edges
 from degem.ops.energy import uniform_cross_entropy
 from degem.parameters import Count, Depth, Dropout, Fraction, NonNegative, Positive, Width
-from degem.training import History, OnProgress, evaluating, seeded, train
+from degem.training import History, OnProgress, descend, evaluating, seeded, train
 
 
 @dataclass(kw_only=True, eq=False)
-class OODGAT(Detector):
+class OODGAT(NetworkDetector):
     r"""The attention :math:`\sigma(\bar a)`, averaged over layers and heads, of OODGAT (Song & Wang 2022).
 
     The layers are :class:`~degem.nn.attention.OODGATLayer`. Beside the cross-entropy the loss has three terms over all
@@ -72,22 +72,17 @@ class OODGAT(Detector):
     paper: ClassVar[str] = "Song & Wang 2022"
 
     def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
-        features, edges = self._tensors(training.graph)
-        nodes = torch.from_numpy(training.labelled_nodes).to(self.device)
-        labels = torch.from_numpy(training.graph.labels[training.labelled_nodes]).to(self.device)
+        (features, edges), (nodes, labels) = self._inputs(training.graph), self._labelled(training)
         with seeded(training.seed):
-            network = self.network_ = self._new_network(training.num_classes)  # the oracle scores it while it trains
+            network = self.network_ = self._new_network(training.num_classes)
             optimiser = torch.optim.Adam(network.parameters(), lr=self.learning_rate)
 
             def step(epoch: int) -> dict[str, float]:
-                optimiser.zero_grad()
                 layers = network(features, edges)
                 fade = 0.9 ** (0.01 * epoch)
                 losses = {name: fade * term for name, term in self._regularisation(layers).items()}
                 losses["classification"] = functional.cross_entropy(layers[1].output[nodes], labels)
-                torch.stack(list(losses.values())).sum().backward()
-                optimiser.step()
-                return {name: float(loss.detach()) for name, loss in losses.items()}
+                return descend(optimiser, losses)
 
             history = train(step, self.num_epochs, on_progress=on_progress, rows_per_step=training.graph.num_nodes)
         network.eval()
@@ -114,25 +109,16 @@ class OODGAT(Detector):
             layers[1].output.softmax(dim=1).numpy(force=True),
         )
 
-    def _score_in_training(self, training: TrainingSet, graph: Graph) -> ScoreResult:
-        return self._score(graph)
-
     def embed(self, graph: Any, *, nodes: ArrayLike | None = None) -> NDArray[np.float32]:
         """The output of the first layer; with ``nodes``, indices, of these only."""
         latents = functional.elu(self._layers(self._checked(graph))[0].output).numpy(force=True)
         return np.asarray(latents if nodes is None else latents[np.asarray(nodes)])
 
     def _layers(self, graph: Graph) -> tuple[Attended, Attended]:
-        features, edges = self._tensors(graph)
+        features, edges = self._inputs(graph)
         with torch.no_grad(), evaluating(self.network_):
             layers: tuple[Attended, Attended] = self.network_(features, edges)
         return layers
-
-    def _state(self) -> dict[str, Tensor]:
-        return dict(self.network_.state_dict())
-
-    def _restore(self, state: dict[str, Tensor]) -> None:
-        self.network_ = restored(self, lambda: self._new_network(len(self.classes_)), state)
 
     def _new_network(self, num_classes: int) -> OODGATNetwork:
         return OODGATNetwork(
@@ -144,7 +130,7 @@ class OODGAT(Detector):
             edge_dropout=self.edge_dropout,
         ).to(self.device)
 
-    def _tensors(self, graph: Graph) -> tuple[Tensor, Edges]:
+    def _inputs(self, graph: Graph) -> tuple[Tensor, Edges]:
         # Slow to load, and a detector that is only described does without.
         from degem.nn.encoders_gnn import feature_tensor
 

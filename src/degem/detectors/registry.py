@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, MutableMapping
+from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from degem.errors import ParameterError
 
@@ -64,8 +66,14 @@ METHODS = {
 }
 
 
+GROUP = "degem.detectors"
+
+
 class Registry(MutableMapping[str, "type[Detector]"]):
-    """Detectors by name. One that was not imported yet is imported when it is asked for: many need slow libraries.
+    """Detectors by name, imported when first asked for: many need slow libraries.
+
+    Beside those that are listed there are those of other packages: entry points of the group ``degem.detectors``, and
+    any class by ``module:Class``.
 
     Arguments:
         listed: What there is to say of each name, above all where its class lives.
@@ -73,15 +81,25 @@ class Registry(MutableMapping[str, "type[Detector]"]):
     Example:
         >>> Registry({"msp": METHODS["msp"]})["msp"].__name__
         'MSP'
+        >>> Registry({})["degem.detectors.msp:MSP"].__name__
+        'MSP'
     """
 
     def __init__(self, listed: Mapping[str, Listed]) -> None:
         self.listed = listed
         self._loaded: dict[str, type[Detector]] = {}
 
+    @cached_property
+    def plugins(self) -> dict[str, str]:
+        """Where the detectors of other packages live, as ``module:Class``, by name."""
+        return {found.name: found.value for found in entry_points(group=GROUP) if found.name not in self.listed}
+
     def __getitem__(self, name: str) -> type[Detector]:
         if name not in self._loaded:
-            self._loaded[name] = named(self.listed[name].import_path)
+            try:
+                self._loaded[name] = self._load(name)
+            except ParameterError as error:
+                raise KeyError(str(error)) from error
         return self._loaded[name]
 
     def __setitem__(self, name: str, kind: type[Detector]) -> None:
@@ -91,18 +109,36 @@ class Registry(MutableMapping[str, "type[Detector]"]):
         del self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter({**self.listed, **self._loaded})
+        return iter({**self.listed, **self.plugins, **self._loaded})
 
     def __contains__(self, name: object) -> bool:
-        return name in self.listed or name in self._loaded  # without importing it
+        return name in self.listed or name in self._loaded or name in self.plugins  # without importing it
 
     def __len__(self) -> int:
-        return len({**self.listed, **self._loaded})
+        return len({**self.listed, **self.plugins, **self._loaded})
 
     def check(self, name: str) -> None:
         """Raise :class:`~degem.errors.ParameterError` where there is no such detector."""
-        if name not in self:
-            raise ParameterError(f"there is no method {name!r}: choose from {', '.join(sorted(self))}")
+        if name not in self.listed and name not in self._loaded:
+            self._loaded[name] = self._load(name)
+
+    def _load(self, name: str) -> type[Detector]:
+        from degem.detectors.base import Detector
+
+        if name in self.listed:
+            return cast("type[Detector]", named(self.listed[name].import_path))
+        module, colon, attribute = self.plugins.get(name, name).partition(":")
+        if not colon:
+            raise ParameterError(f"there is no method {name!r}: choose from {', '.join(sorted(self))}, or module:Class")
+        try:
+            kind = getattr(import_module(module), attribute)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise ParameterError(f"method {name} cannot be loaded: {error}") from None
+        if not (isinstance(kind, type) and issubclass(kind, Detector) and "name" in kind.__dict__):
+            raise ParameterError(f"method {name} is not a subclass of degem.Detector that has a name")
+        if name in self.plugins and kind.name != name:
+            raise ParameterError(f"method {name} calls itself {kind.name}: give the entry point the same name")
+        return kind
 
 
 def named(import_path: str) -> Any:

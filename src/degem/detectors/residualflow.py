@@ -19,7 +19,7 @@ from degem.extras import needs_extra
 from degem.graph import Graph
 from degem.model_file import tensor_of
 from degem.parameters import Count, Depth, Positive
-from degem.training import History, OnProgress, seeded, train
+from degem.training import History, OnProgress, descend, seeded, train
 
 RIDGE = 1e-6
 
@@ -80,11 +80,7 @@ class ResidualFlow(BackboneDetector):
         context = torch.eye(len(self.means_), device=whitened.device)[labels]
 
         def step(_: int) -> dict[str, float]:
-            optimiser.zero_grad()
-            loss = -self.flow_(context).log_prob(whitened).mean()
-            loss.backward()
-            optimiser.step()
-            return {"likelihood": float(loss.detach())}
+            return descend(optimiser, {"likelihood": -self.flow_(context).log_prob(whitened).mean()})
 
         return train(step, self.num_flow_steps, on_progress=on_progress, rows_per_step=len(whitened))
 
@@ -93,13 +89,13 @@ class ResidualFlow(BackboneDetector):
             return Detector._score_in_training(self, training, graph)
         return super()._score_in_training(training, graph)
 
-    def _score_layers(self, layers: Layers, graph: Graph) -> NDArray[np.floating[Any]]:
+    def _score_layers(self, layers: Layers, graph: Graph) -> Tensor:
         densities = []
         with torch.no_grad():
             for context, mean in zip(torch.eye(len(self.means_), device=self.device), self.means_, strict=True):
                 whitened = (layers.hidden[-1] - mean) @ self.whitening_
                 densities.append(self.flow_(context).log_prob(whitened))
-        return np.asarray(-torch.stack(densities).amax(dim=0).numpy(force=True))
+        return -torch.stack(densities).amax(dim=0)
 
     def _state(self) -> dict[str, Tensor]:
         flow = {f"flow.{name}": value for name, value in self.flow_.state_dict().items()}
@@ -130,7 +126,7 @@ class ResidualFlow(BackboneDetector):
             from zuko.flows import RealNVP
 
         flow = RealNVP(
-            self.hidden_dim,
+            self.latent_dim_,
             context=num_classes,
             transforms=self.num_couplings,
             hidden_features=(self.hidden_dim, self.hidden_dim),

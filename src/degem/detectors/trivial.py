@@ -36,6 +36,11 @@ class _Trivial(Detector):
     def _amount(self, graph: Graph) -> NDArray[Any]:
         """How much there is of a node."""
 
+    @property
+    def one_machine(self) -> None:
+        """Nothing keeps it on one machine."""
+        return None
+
     def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
         return {}
 

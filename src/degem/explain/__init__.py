@@ -1,4 +1,4 @@
-"""Why a node was flagged: its score taken apart by hop and by feature, and the company it keeps."""
+"""Why a node got its score: what raises and what lowers it, in its own columns, its neighbours and beyond."""
 
 from __future__ import annotations
 
@@ -11,9 +11,15 @@ from degem.calibration.judged import Judged, judge
 from degem.detectors.base import Detector
 from degem.errors import GraphError
 from degem.explain.explanation import Explanation as Explanation
-from degem.explain.hop_parts import HopScored, parts_of, strongest
 from degem.explain.nearest import nearest_of
+from degem.explain.parts import Part as Part
+from degem.explain.plain_parts import plain_parts
+from degem.explain.row_parts import RowScored, row_parts
+from degem.explain.setting import class_names as class_names
+from degem.explain.setting import setting_of
 from degem.graph import Graph, as_graph
+
+NUM_TYPICAL = 2
 
 
 def explain(
@@ -33,45 +39,48 @@ def explain(
         >>> from degem.data.demo import digits_graph
         >>> graph = digits_graph()
         >>> detector = DeGEM(num_epochs=2, latent_dim=16).fit(graph)
-        >>> explain(detector, graph, [7])[0].node_id
-        '7'
+        >>> found, = explain(detector, graph, [7])
+        >>> bool(np.isclose(sum(part.amount for part in found.parts), found.score - found.typical_score))
+        True
     """
     graph = as_graph(graph)
     rows = _checked_nodes(nodes, graph)
     judged = judge(detector, graph) if judged is None else judged
-    scores, p_values = judged.result.scores, judged.p_values()
-    parts = parts_of(detector, graph, rows, class_names(detector)) if isinstance(detector, HopScored) else None
+    if len(rows) == 0:
+        return []
+    if isinstance(detector, RowScored):
+        setting = setting_of(detector, judged, rows, NUM_TYPICAL)
+        parts = row_parts(detector, setting)
+    else:
+        setting = setting_of(detector, judged, rows, 1)
+        parts = plain_parts(detector, setting)
     nearest = nearest_of(detector, graph, rows, as_graph(reference)) if reference is not None else [()] * len(rows)
-    names = graph.feature_names or detector.feature_names_
-    typical = float(np.median(judged.calibration_scores))
-    found = []
-    for position, row in enumerate(rows):
-        neighbours = graph.adjacency.indices[graph.adjacency.indptr[row] : graph.adjacency.indptr[row + 1]]
-        hop_parts = parts.values[position] if parts else np.zeros((0, 0))
-        found.append(
-            Explanation(
-                node=int(row),
-                node_id=str(graph.node_ids[row]),
-                score=float(scores[row]),
-                p_value=float(p_values[row]),
-                compared_with=parts.compared_with[position] if parts else None,
-                hop_parts=tuple(map(float, hop_parts.sum(axis=1))),
-                features=strongest(hop_parts, names),
-                degree=len(neighbours),
-                neighbour_score=float(scores[neighbours].mean()) if len(neighbours) else float("nan"),
-                neighbour_p_value=float(np.median(p_values[neighbours])) if len(neighbours) else float("nan"),
-                typical_score=typical,
-                nearest=nearest[position],
-            )
+    p_values = judged.p_values()
+    return [
+        Explanation(
+            node=int(row),
+            node_id=str(graph.node_ids[row]),
+            score=float(judged.scored.scores[row]),
+            p_value=float(p_values[row]),
+            typical_score=setting.typical_score(place),
+            typical_nodes=tuple(str(graph.node_ids[other]) for other in setting.nodes[place]),
+            parts=tuple(parts[place]),
+            terms={
+                name: float(term[row] - term[setting.nodes[place]].mean())
+                for name, term in judged.scored.terms.items()
+                if graph.degrees[row] > 0
+            },
+            degree=int(graph.degrees[row]),
+            neighbour_p_value=_median_p(p_values, graph, row),
+            nearest=nearest[place],
         )
-    return found
+        for place, row in enumerate(rows)
+    ]
 
 
-def class_names(detector: Detector) -> list[str]:
-    """The names of a detector's classes, in the order of its probabilities."""
-    if detector.class_names_ is None:
-        return [str(label) for label in detector.classes_]
-    return [detector.class_names_[label] for label in detector.classes_]
+def _median_p(p_values: NDArray[np.float64], graph: Graph, row: int) -> float:
+    neighbours = graph.adjacency.indices[graph.adjacency.indptr[row] : graph.adjacency.indptr[row + 1]]
+    return float(np.median(p_values[neighbours])) if len(neighbours) else float("nan")
 
 
 def _checked_nodes(nodes: ArrayLike, graph: Graph) -> NDArray[np.int64]:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from degem.ops.features import dense
+from degem.ops.features import Features, dense
 from degem.ops.neighbours import root_degrees
 from degem.propagation import Columns, choose_propagator
-from degem.propagation.propagator import BLOCK, spans
+from degem.propagation.propagator import BLOCK
 
 
 def hop_features(
@@ -76,12 +76,14 @@ def hop_rows(
 
 def class_hop_means(
     adjacency: sp.csr_array,
-    rows_of: Callable[[slice], NDArray[np.float32] | sp.csr_array],
+    features: NDArray[np.float32] | sp.csr_array,
     labels: NDArray[np.int64],
     nodes: NDArray[np.int64],
     num_hops: int,
     self_weight: float,
-    budget_bytes: float = math.inf,
+    *,
+    encode: Callable[[Features], Features] | None = None,
+    memory_budget: float | None = None,
 ) -> NDArray[np.float32]:
     r"""The mean of :math:`X^{(\ell)}` over some nodes of each class, without propagating the features.
 
@@ -89,20 +91,20 @@ def class_hop_means(
 
     Arguments:
         adjacency: The adjacency :math:`A`.
-        rows_of: Some rows of the features :math:`X`, given as a slice.
+        features: The features :math:`X`.
         labels: A class for each node, −1 where unknown.
         nodes: The nodes to average; those without a label count only where none has one.
         num_hops: The number of hops :math:`L`.
         self_weight: The weight :math:`β` of the node itself.
-        budget_bytes: What may be in memory; the features are read once for as many hops as fit.
+        encode: Makes of some rows of the features what is averaged.
+        memory_budget: MiB that what travels may take in memory.
 
     Returns:
         An array of shape :math:`(L + 1, C, d_0)`, with one class where there are no labels.
 
     Example:
         >>> pair = sp.csr_array(np.array([[0, 1], [1, 0]], dtype=np.float32))
-        >>> x = np.eye(2, dtype=np.float32)
-        >>> class_hop_means(pair, lambda rows: x[rows], np.array([0, 1]), np.arange(2), 1, 0.0)[1]
+        >>> class_hop_means(pair, np.eye(2, dtype=np.float32), np.array([0, 1]), np.arange(2), 1, 0.0)[1]
         array([[0., 1.],
                [1., 0.]], dtype=float32)
     """
@@ -113,24 +115,17 @@ def class_hop_means(
     root = root_degrees(adjacency)
     share = np.zeros((adjacency.shape[0], classes.max() + 1), dtype=np.float32)
     share[nodes, classes] = (1 / np.bincount(classes))[classes] / root[nodes, 0]
-    at_once = max(budget_bytes // share.nbytes - 1, 1)
-    weights: list[NDArray[np.float32]] = []
-    means: list[NDArray[np.float32]] = []
-    propagator = choose_propagator(2 * share.nbytes)
-    for block in propagator.hops(adjacency, Columns.of(share), num_hops, self_weight=self_weight):
-        weights.append(block.values * root)
-        if len(weights) == at_once or block.hop == num_hops:
-            means.extend(_weighted_sums(rows_of, weights))
-            weights.clear()
-    strips = [means[start : start + num_hops + 1] for start in range(0, len(means), num_hops + 1)]
-    return np.concatenate([np.stack(strip) for strip in strips], axis=1)
+    propagator = choose_propagator((num_hops + 1) * share.nbytes, memory_budget=memory_budget)
+    columns, hops = Columns.of(share), range(num_hops + 1)
+    with propagator.keep(adjacency, columns, hops, self_weight=self_weight) as kept:
+        blocks = propagator.map_rows(partial(_weighted_sums, encode), kept, features, root, block_rows=BLOCK)
+        total = sum(each for (sums,) in blocks for each in np.asarray(sums))
+    return np.asarray(total).T.reshape(num_hops + 1, share.shape[1], features.shape[1])
 
 
 def _weighted_sums(
-    rows_of: Callable[[slice], NDArray[np.float32] | sp.csr_array], weights: list[NDArray[np.float32]]
-) -> list[NDArray[np.float32]]:
-    """The sums of rows by each of some weights (n, C), from one pass: arrays of shape (C, d₀)."""
-    total = sum(
-        dense(rows_of(rows).T @ np.hstack([each[rows] for each in weights])) for rows in spans(len(weights[0]), BLOCK)
-    )
-    return np.split(np.asarray(total).T, len(weights))
+    encode: Callable[[Features], Features] | None, hops: NDArray[np.float32], rows: Features, root: NDArray[np.float32]
+) -> tuple[NDArray[np.float32]]:
+    """The sums of rows by each column of each hop, of shape (1, d₀, hops · columns)."""
+    encoded = rows if encode is None else encode(rows)
+    return (dense(encoded.T @ np.hstack(list(hops * root)))[None],)

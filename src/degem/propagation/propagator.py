@@ -6,7 +6,7 @@ import math
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,6 +18,7 @@ from degem.training import OnProgress, Progress, silent
 
 BLOCK = 1 << 16  # rows that are made at once
 LINE = 16  # numbers that the processor takes from memory at once
+Parts = tuple[NDArray[Any], ...]
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,22 @@ class Columns:
                 out[rows] = block(rows, columns)
 
         return cls(width, write)
+
+    @classmethod
+    def by_strip(cls, strips: Sequence[slice], blocks: Sequence[Sequence[Any]]) -> Columns:
+        """Columns that lie in strips, each of these in blocks of rows: ``blocks`` has a part a strip for each block.
+
+        They can be asked for by whole strips only.
+        """
+
+        def write(columns: slice, out: NDArray[np.float32]) -> None:
+            place, start = strips.index(columns), 0
+            for block in blocks:
+                part = np.asarray(block[place])
+                out[start : start + len(part)] = part
+                start += len(part)
+
+        return cls(strips[-1].stop, write)
 
     def permuted(self, order: NDArray[np.int64]) -> Columns:
         """The same columns, their rows reordered."""
@@ -100,20 +117,23 @@ class KeptHops:
 
     Arguments:
         strips: Columns that travelled together and their hops, of shape (hops, n, columns).
-        sample: The hops of the nodes that were asked for by themselves, of shape (hops, k, r).
     """
 
-    def __init__(self, strips: list[tuple[slice, NDArray[np.float32]]], sample: NDArray[np.float32]) -> None:
-        self._strips, self.sample = strips, sample
+    def __init__(self, strips: list[tuple[slice, NDArray[np.float32]]]) -> None:
+        self._strips = strips
 
-    def blocks(self, block_rows: int = BLOCK) -> Iterator[tuple[int, NDArray[np.float32]]]:
-        """Every node in order: pairs of the first node and an array of shape (hops, block, r)."""
-        for rows in spans(self._strips[0][1].shape[1], block_rows):
-            parts = [values[:, rows] for _, values in self._strips]
-            block = np.concatenate(parts, axis=2) if is_mapped(parts[0]) else parts[0]
-            for _, values in self._strips:
-                release(values)
-            yield rows.start, block
+    @property
+    def num_nodes(self) -> int:
+        """The number of nodes n."""
+        return int(self._strips[0][1].shape[1])
+
+    def rows(self, rows: slice) -> NDArray[np.float32]:
+        """Some nodes, of shape (hops, nodes, r)."""
+        parts = [values[:, rows] for _, values in self._strips]
+        block = np.concatenate(parts, axis=2) if is_mapped(parts[0]) else parts[0]
+        for _, values in self._strips:
+            release(values)
+        return block
 
     def __enter__(self) -> Self:
         return self
@@ -132,7 +152,7 @@ class Propagator:
     That is all propagation there is: smoothing as it stands, the symmetric
     :math:`S = \beta I + D^{-1/2} A D^{-1/2} = D^{1/2} (\beta I + D^{-1} A) D^{-1/2}` with columns over the roots of
     degrees, :func:`~degem.ops.neighbours.root_degrees`. Columns travel independently, so that an engine, a
-    subclass with another :meth:`hops`, can give strips of them to several workers. The values are always the same bits.
+    subclass, can give strips of them to several workers. The values are always the same bits.
 
     Arguments:
         budget_bytes: What two arrays of columns may take. By default all columns travel together, and kept hops are in
@@ -145,12 +165,36 @@ class Propagator:
         >>> [block.values.ravel().tolist() for block in Propagator().hops(pair, columns, 2, self_weight=0.5)]
         [[1.0, 0.0], [0.5, 1.0], [1.25, 1.0]]
         >>> with Propagator(16).keep(pair, Columns.of(np.eye(2, dtype=np.float32)), (0, 2, 3)) as kept:
-        ...     [block[:, 0, 0] for _, block in kept.blocks(1)]
-        [array([1., 1., 0.], dtype=float32), array([0., 0., 1.], dtype=float32)]
+        ...     kept.rows(slice(0, 1))[:, 0, 0]
+        array([1., 1., 0.], dtype=float32)
     """
+
+    remote = False  # whether rows and columns are worked on elsewhere
 
     def __init__(self, budget_bytes: float = math.inf, on_progress: OnProgress = silent) -> None:
         self.budget_bytes, self.on_progress = budget_bytes, on_progress
+
+    def map_rows(self, function: Callable[..., Parts], *sources: Any, block_rows: int = BLOCK) -> Iterator[Parts]:
+        """What a function makes of blocks of rows, in order.
+
+        An engine calls it elsewhere, and puts what it makes of several blocks one behind the other.
+
+        Arguments:
+            function: Given some rows of each source, it returns arrays; it depends on nothing else.
+            sources: Arrays of n rows, dense or CSR, or kept hops.
+            block_rows: Rows at a time.
+
+        Example:
+            >>> blocks = Propagator().map_rows(lambda rows: (rows.sum(axis=1),), np.eye(3), block_rows=2)
+            >>> [total.tolist() for (total,) in blocks]
+            [[1.0, 1.0], [1.0]]
+        """
+        for rows in spans(num_rows(sources[0]), block_rows):
+            yield function(*(taken(source, rows) for source in sources))
+
+    def strips(self, num_nodes: int, width: int) -> list[slice]:
+        """The columns that travel together."""
+        return list(spans(width, self.columns_at_once(num_nodes, width)))
 
     @property
     def out_of_core(self) -> bool:
@@ -172,33 +216,34 @@ class Propagator:
         columns: Columns,
         hops: Sequence[int],
         *,
-        sampled: NDArray[np.int64] | None = None,
+        self_weight: float = 0.0,
+        weight: float = 1.0,
     ) -> KeptHops:
-        """Walk with :math:`β = 0` and keep some hops, in ascending order.
+        r"""Walk, and keep some hops, in ascending order.
 
         Arguments:
             adjacency: The adjacency :math:`A`.
             columns: What is propagated.
             hops: The hops to keep.
-            sampled: Nodes whose hops are also wanted by themselves.
+            self_weight: The weight :math:`\beta` of the node itself.
+            weight: The weight :math:`w` of the mean of its neighbours.
         """
-        num_nodes, nodes = int(adjacency.shape[0]), np.empty(0, dtype=np.int64) if sampled is None else sampled
+        num_nodes = int(adjacency.shape[0])
         if not self.out_of_core:
             whole = np.empty((len(hops), num_nodes, columns.width), dtype=np.float32)
-            for _ in self._walk(adjacency, columns, hops[-1], 0.0, 1.0, dict(zip(hops, whole, strict=True))):
+            targets = dict(zip(hops, whole, strict=True))
+            for _ in self._walk(adjacency, columns, hops[-1], self_weight, weight, targets):
                 pass
-            return KeptHops([(slice(None), whole)], np.take(whole, nodes, axis=1, mode="clip"))
-        sample = np.empty((len(hops), len(nodes), columns.width), dtype=np.float32)
+            return KeptHops([(slice(None), whole)])
         strips: list[tuple[slice, NDArray[np.float32]]] = []
-        for block in self.hops(adjacency, columns, hops[-1]):
+        for block in self.hops(adjacency, columns, hops[-1], self_weight=self_weight, weight=weight):
             if block.hop in hops:
                 place = hops.index(block.hop)
                 if place == 0:
                     strips.append((block.columns, _on_disk((len(hops), *block.values.shape))))
                 strips[-1][1][place] = block.values
                 release(strips[-1][1])
-                sample[place, :, block.columns] = block.values[nodes]
-        return KeptHops(strips, sample)
+        return KeptHops(strips)
 
     def hops(
         self,
@@ -248,7 +293,7 @@ class Propagator:
     ) -> Iterator[HopBlock]:
         """The hops, in arrays of their own where ``targets`` has one, else in two arrays in turn."""
         num_nodes = int(adjacency.shape[0])
-        strips = list(spans(columns.width, self.columns_at_once(num_nodes, columns.width)))
+        strips = self.strips(num_nodes, columns.width)
         for index, strip in enumerate(strips):
             spare: list[NDArray[np.float32]] = []
             values = None
@@ -267,6 +312,20 @@ class Propagator:
                 done = index * num_hops + hop
                 self.on_progress(Progress("propagate", done, len(strips) * num_hops, rows=done * num_nodes))
                 yield HopBlock(hop, strip, values)
+
+
+def num_rows(source: Any) -> int:
+    """The rows of an array, or the nodes of kept hops."""
+    return source.num_nodes if isinstance(source, KeptHops) else source.shape[0]
+
+
+def taken(source: Any, rows: slice) -> Any:
+    """Some rows of an array, or of kept hops; what was read of a memory map before is let go of."""
+    if isinstance(source, KeptHops):
+        return source.rows(rows)
+    release(source)
+    whole = rows.start == 0 and rows.stop >= source.shape[0]
+    return source if whole else source[rows]  # SciPy copies a slice
 
 
 def _on_disk(shape: tuple[int, ...]) -> np.memmap:

@@ -33,11 +33,9 @@ def smooth_over_neighbours(
     """
     if weight == 0:
         return values
-    smooth = np.empty(values.shape, dtype=np.float32)
-    propagator = choose_propagator(2 * smooth.nbytes)
-    for block in propagator.hops(adjacency, Columns.of(values), num_steps, self_weight=1 - weight, weight=weight):
-        if block.hop == num_steps:
-            smooth[:, block.columns] = block.values
+    propagator, steps = choose_propagator(2 * values.nbytes), (num_steps,)
+    with propagator.keep(adjacency, Columns.of(values), steps, self_weight=1 - weight, weight=weight) as kept:
+        smooth: NDArray[np.float32] = kept.rows(slice(0, len(values)))[0]
     isolated = np.diff(adjacency.indptr) == 0
     smooth[isolated] = values[isolated]
     return smooth

@@ -41,6 +41,10 @@ def comparison_data(comparison: Comparison, level: float) -> dict[str, Any]:
         "sizes": [len(comparison.reference_scores), len(comparison.current_scores)],
         "tests": [[test.name, *rounded([test.reference, test.current, test.p_value])] for test in comparison.tests],
         "histogram": figures.score_histogram(found, names, ["@ink", "@id", "@ood"]),
+        "drifts": [
+            [drift.kind, drift.name, drift.reference, drift.current, *rounded([drift.effect], 2)]
+            for drift in comparison.drifts
+        ],
         "breakdowns": [
             {"title": f"by {name}", "figure": _paired_bars(name, shares), "rows": _rows(shares)}
             for name, shares in comparison.breakdowns.items()

@@ -25,7 +25,7 @@ from degem.report.html import fill
 from degem.report.projection import Projection, project
 
 MAX_MAP_NODES = 4_000
-NUM_TABLE_NODES = 200
+NUM_TABLE_NODES = 100
 
 
 def write_report(

@@ -38,13 +38,14 @@ def fit_cost(settings: DeGEM, graph: Graph, hops: tuple[int, ...]) -> Cost:
     width = min(graph.features.shape[1], settings.projection_dim)
     entries, values = graph.adjacency.nnz, _num_values(graph)
     store, per_node = 4 * len(hops) * nodes * width, 4 * len(hops) * width
+    shares = 4 * (hops[-1] + 1) * nodes * max(graph.num_classes, 1)
     propagator = choose_propagator(store, memory_budget=settings.memory_budget)
     on_disk, at_once = propagator.out_of_core, propagator.columns_at_once(nodes, width)
     steps = settings.num_epochs * (settings.batch_size or nodes)
     memory = (
         _graph_bytes(graph, values)
         + nodes * max(8 * at_once, COPIES * 4 * (NUM_TERMS + graph.num_classes))  # one after the other
-        + (0 if on_disk else store)
+        + (0 if on_disk else max(store, shares))
         + 4 * per_node * min(nodes, 2 * MAX_POOL)  # the pool, and what the encoder makes of it
         + per_node * min(steps, 4 * MAX_POOL)  # negatives
         + min(4 * nodes * width, KEPT_BYTES)
@@ -58,7 +59,7 @@ def fit_cost(settings: DeGEM, graph: Graph, hops: tuple[int, ...]) -> Cost:
         + settings.num_epochs * ENCODER_STEP_SECONDS
         + TERM_SECONDS
     )
-    return Cost(PROCESS_MIB + memory / 2**20, store / 2**20 if on_disk else 0.0, seconds)
+    return Cost(PROCESS_MIB + memory / 2**20, max(store, shares) / 2**20 if on_disk else 0.0, seconds)
 
 
 def _num_values(graph: Graph) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -15,7 +16,7 @@ from torch.nn import functional as F
 from degem.calibration.known import KnownNodes
 from degem.detectors.base import Detector, ScoreResult
 from degem.detectors.cost import Cost
-from degem.detectors.degem.combine import Combination, combine
+from degem.detectors.degem.combine import Combination
 from degem.detectors.degem.cost import fit_cost
 from degem.detectors.degem.encoder_training import EncoderSettings, EncoderTrainer, Pool, draw_pool
 from degem.detectors.degem.encoding import is_table
@@ -25,19 +26,17 @@ from degem.detectors.degem.hold_out import hold_out
 from degem.detectors.degem.hop_batch import HopBatch, Latent
 from degem.detectors.degem.hop_inputs import HopInputs
 from degem.detectors.degem.model import DeGEMModel
-from degem.detectors.degem.row_scorer import RowScorer, Smoothing, result_of
+from degem.detectors.degem.row_scorer import RowScorer, ScoredRows, Smoothing, result_of
 from degem.detectors.restoring import restored
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph, as_graph
 from degem.model_file import tensor_of
-from degem.ops.features import Features
 from degem.ops.homophily import excess_homophily, guessed_homophily, labelled_edges
 from degem.ops.langevin import LangevinSettings
 from degem.ops.logistic import fit_logistic
-from degem.ops.mapped import default_budget, release
 from degem.ops.projection import fit_projection, sample_rows
 from degem.parameters import Count, Depth, Dropout, NonNegative, NonNegativeInt, Positive, Width
-from degem.propagation.hop_features import class_hop_means, hop_rows
+from degem.propagation.hop_features import class_hop_means
 from degem.propagation.smoothing import smooth_over_neighbours
 from degem.threads import one_thread
 from degem.training import History, OnProgress, seeded, silent, train
@@ -100,6 +99,11 @@ class DeGEM(Detector):
     dropout: Dropout = 0.3
     memory_budget: Positive | None = None
 
+    @property
+    def one_machine(self) -> None:
+        """Nothing keeps it on one machine."""
+        return None
+
     def estimate(self, graph: Any) -> Cost:
         """What :meth:`fit` on ``graph`` will take."""
         return fit_cost(self, as_graph(graph), used_hops(self.num_hops))
@@ -142,7 +146,6 @@ class DeGEM(Detector):
         self.model_ = model = self._new_model()
         model.rows.fit(some, np.random.default_rng(self.seed))
         means = self._class_hop_means(training)
-        model.hop_means.copy_(torch.from_numpy(means))
         wanted = class_directions(means[list(model.hops)])
         projection = fit_projection(
             model.rows.encode(some), model.projection.shape[1], 0, seed=self.seed, wanted=wanted
@@ -156,7 +159,6 @@ class DeGEM(Detector):
             model.length_std.copy_(pool.batch.log_lengths.std(dim=0, correction=0) + 1e-3)
             model.homophily.fill_(self._homophily(graph, pool))
         history = self._train_encoder(inputs, pool, on_progress)
-        inputs.close()
         self._fit_terms(pool)
         return history
 
@@ -197,15 +199,17 @@ class DeGEM(Detector):
         classifier.linear.bias.copy_(torch.from_numpy(bias - np.log(np.bincount(labels) / len(labels))))
 
     def _class_hop_means(self, training: TrainingSet) -> NDArray[np.float32]:
-        graph = training.graph
-
-        def some_rows(rows: slice) -> Features:
-            release(graph.features)  # what was read before
-            return self.model_.rows.encode(graph.features[rows])
-
-        budget = 2**20 * (self.memory_budget or default_budget())
-        hops = self.model_.hops[-1]
-        return class_hop_means(graph.adjacency, some_rows, graph.labels, training.nodes, hops, 0.0, budget)
+        graph, hops = training.graph, self.model_.hops[-1]
+        return class_hop_means(
+            graph.adjacency,
+            graph.features,
+            graph.labels,
+            training.nodes,
+            hops,
+            0.0,
+            encode=self.model_.rows.encode,
+            memory_budget=self.memory_budget,
+        )
 
     def _homophily(self, graph: Graph, pool: Pool) -> float:
         """The homophily of training labels; where few labelled nodes touch, that of classes guessed from features."""
@@ -242,7 +246,9 @@ class DeGEM(Detector):
         """The energies of every term, smoothed where a term is, and class probabilities if there are classes."""
         model = self.model_
         parts = [model.energies] if model.classifier is None else [model.energies, model.probabilities]
-        energies, *classes = self._passed(self._inputs(graph, on_progress), *parts)
+        model.eval()
+        made = self._inputs(graph, on_progress).map(partial(_passed, model, parts))
+        energies, *classes = (torch.from_numpy(part).to(self.device) for part in made)
         smoothed = torch.tensor(model.smoothed)
         if smoothed.any():
             energies[:, smoothed] = self._over_neighbours(energies[:, smoothed], graph, *SCORE_SMOOTHING)
@@ -253,15 +259,9 @@ class DeGEM(Detector):
         """The latent of each node; with ``nodes``, indices, of these only."""
         self.model_.eval()
         inputs = self._inputs(self._checked(graph))
-        batches = inputs.blocks() if nodes is None else [inputs.batch(np.asarray(nodes))]
-        return torch.cat([self.model_.encode(batch).latents.cpu() for batch in batches]).numpy()
-
-    def _passed(self, inputs: HopInputs, *parts: Callable[[Latent], Tensor]) -> list[Tensor]:
-        """What some parts of the model make of every node's latents, before smoothing."""
-        self.model_.eval()
-        latents = (self.model_.encode(batch) for batch in inputs.blocks())
-        made = [[part(latent) for part in parts] for latent in latents]
-        return [torch.cat(blocks) for blocks in zip(*made, strict=True)]
+        if nodes is not None:
+            return self.model_.encode(inputs.batch(np.asarray(nodes))).latents.cpu().numpy()
+        return inputs.map(partial(_passed, self.model_, (_latents,)))[0]
 
     def _over_neighbours(self, values: Tensor, graph: Graph, weight: float, num_steps: int) -> Tensor:
         weight *= self.model_.homophily.item()
@@ -279,29 +279,20 @@ class DeGEM(Detector):
             on_progress=on_progress,
         )
 
-    # -- explaining --------------------------------------------------------------------------------------------
-
-    def hop_rows(self, graph: Graph, nodes: NDArray[np.int64]) -> list[Tensor]:
-        """Hop features 0 … L of some nodes, all of them: those the model does not use get no part in the score."""
-        rows = hop_rows(graph.adjacency, self.model_.rows.encode(graph.features), nodes, self.model_.hops[-1], 0.0)
-        return [torch.from_numpy(hop).to(self.device) for hop in rows]
-
-    def score_from_hops(self, hops: list[Tensor]) -> Tensor:
-        """Scores from hop features alone: at an average degree, and before smoothing."""
-        model = self.model_
-        model.eval()
-        projected = torch.stack([hops[hop] @ model.projection for hop in model.hops])
-        degree = torch.expm1(model.length_mean[0]).expand(len(hops[0])).clamp_min(1)
-        seen = projected / degree.sqrt()[:, None]
-        count = (hops[0] != 0).sum(dim=1).to(seen)
-        statistics = torch.stack([hops[0].norm(dim=1), count, model.rows.rarity(hops[0])], dim=1)
-        latent = model.encode(HopBatch.of(seen, statistics, degree, 1 / degree))
-        alone = torch.zeros_like(degree, dtype=torch.bool)
-        return combine(model.energies(latent), alone, model.needs_neighbours, model.combination)
-
-    def hop_reference(self) -> list[Tensor]:
-        """Mean hop features of each class."""
-        return list(self.model_.hop_means)
+    @torch.no_grad()
+    def scored_rows(self, graph: Graph, nodes: NDArray[np.int64]) -> ScoredRows:
+        """The rows of some nodes, as they are scored in the graph: what explanations mix."""
+        energies, _ = self._energies(graph)
+        inputs = self._inputs(graph)
+        batch = inputs.batch(nodes)
+        smoothing = energies[torch.from_numpy(nodes)] - self.model_.energies(self.model_.encode(batch))
+        return ScoredRows(
+            hops=batch.hops.cpu().numpy(),
+            degrees=inputs.per_node[1][nodes],
+            returning=batch.returning.cpu().numpy(),
+            smoothing=smoothing.cpu().numpy(),
+            combination=self._combination(graph, energies),
+        )
 
     # -- saving ------------------------------------------------------------------------------------------------
 
@@ -326,6 +317,19 @@ class DeGEM(Detector):
                 dropout=self.dropout,
                 head=HeadSettings(self.energy_penalty, self.langevin),
             ).to(self.device)
+
+
+@torch.no_grad()
+def _passed(
+    model: DeGEMModel, parts: Sequence[Callable[[Latent], Tensor]], batch: HopBatch
+) -> tuple[NDArray[np.float32], ...]:
+    """What some parts of the model make of nodes, before smoothing."""
+    latent = model.encode(batch)
+    return tuple(part(latent).cpu().numpy() for part in parts)
+
+
+def _latents(latent: Latent) -> Tensor:
+    return latent.latents
 
 
 def used_hops(num_hops: int) -> tuple[int, ...]:

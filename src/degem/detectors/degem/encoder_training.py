@@ -50,7 +50,7 @@ class Pool:
 def draw_pool(
     inputs: HopInputs, train_nodes: NDArray[np.int64], labels: NDArray[np.int64], rng: np.random.Generator
 ) -> Pool:
-    """A pool whose size does not grow with the graph beyond a point; the inputs are kept from here on."""
+    """A pool whose size does not grow with the graph beyond a point."""
     some_train = train_nodes
     if len(train_nodes) > MAX_POOL:
         one_a_class = np.unique(labels[train_nodes], return_index=True)[1]
@@ -58,7 +58,7 @@ def draw_pool(
     nodes = np.arange(inputs.num_nodes)
     if inputs.num_nodes > MAX_POOL:
         nodes = np.union1d(rng.choice(inputs.num_nodes, MAX_POOL, replace=False), some_train)
-    return Pool(nodes, inputs.keep(nodes), np.searchsorted(nodes, some_train), labels[nodes])
+    return Pool(nodes, inputs.batch(nodes), np.searchsorted(nodes, some_train), labels[nodes])
 
 
 class EncoderTrainer:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from degem.detectors.degem.encoding import NUM_STATISTICS, FeatureRows
+from degem.detectors.degem.encoding import FeatureRows
 from degem.detectors.degem.hop_batch import HopBatch
 from degem.graph import Graph
 from degem.ops.features import Features
-from degem.ops.mapped import release
 from degem.ops.neighbours import divisors, returning, root_degrees, strengths
-from degem.propagation import Columns, KeptHops, choose_propagator
+from degem.propagation import Columns, choose_propagator
+from degem.propagation.propagator import Parts, taken
 from degem.training import OnProgress, silent
 
 BLOCK = 1 << 14
@@ -48,42 +48,32 @@ class HopInputs:
         on_progress: OnProgress = silent,
     ) -> None:
         self.graph, self.rows, self.projection, self.device = graph, rows, projection, device
-        degrees = strengths(graph.adjacency)
-        statistics = np.ones((graph.num_nodes, NUM_STATISTICS), dtype=np.float32)
         width = projection.shape[1]
-        small = 4 * width * graph.num_nodes <= KEPT_BYTES
-        projected: list[NDArray[np.float32]] = []
-        for start in range(0, graph.num_nodes, BLOCK):
-            block = slice(start, start + BLOCK)
-            encoded = self._encoded(block)
-            statistics[block] = rows.statistics(encoded)
-            if small:
-                projected.append(np.asarray(encoded @ projection, dtype=np.float32))
-            release(graph.features)
-        inverse = np.asarray(1 / divisors(graph.adjacency), dtype=np.float32)
-        self.per_node = (statistics, degrees, returning(graph.adjacency, inverse))
-        self.columns = Columns.of(np.concatenate(projected)) if small else Columns.by_block(width, self._projected)
-        self.hops, self.root = tuple(hops), root_degrees(graph.adjacency)
         self.propagator = choose_propagator(
             4 * len(hops) * graph.num_nodes * width, memory_budget=memory_budget, on_progress=on_progress
         )
-        self._kept: KeptHops | None = None
+        small = 4 * width * graph.num_nodes <= KEPT_BYTES
+        strips = [slice(0, width)] if small else []
+        if self.propagator.remote:
+            strips = self.propagator.strips(graph.num_nodes, width)
+        looked_at = partial(_looked_at, rows, projection, strips)
+        found = list(self.propagator.map_rows(looked_at, graph.features, block_rows=BLOCK))
+        statistics = np.concatenate([part for part, *_ in found])
+        degrees = strengths(graph.adjacency)
+        inverse = np.asarray(1 / divisors(graph.adjacency), dtype=np.float32)
+        self.per_node = (statistics, degrees, returning(graph.adjacency, inverse))
+        if self.propagator.remote:
+            self.columns = Columns.by_strip(strips, [parts for _, *parts in found])
+        elif small:
+            self.columns = Columns.of(np.concatenate([part for _, part in found]))
+        else:
+            self.columns = Columns.by_block(width, self._projected)
+        self.hops, self.root = tuple(hops), root_degrees(graph.adjacency)
 
     @property
     def num_nodes(self) -> int:
         """The number of nodes n."""
         return self.graph.num_nodes
-
-    def keep(self, nodes: NDArray[np.int64]) -> HopBatch:
-        """Propagate now, keep every hop in memory or on disk for :meth:`blocks`, and return some nodes."""
-        self._kept = self._propagated(nodes)
-        return self._on_device(self._kept.sample, nodes)
-
-    def close(self) -> None:
-        """Free what was kept."""
-        if self._kept is not None:
-            self._kept.close()
-            self._kept = None
 
     def batch(self, nodes: NDArray[np.int64]) -> HopBatch:
         """Some nodes as the model sees them."""
@@ -94,33 +84,38 @@ class HopInputs:
         statistics, degrees, shares = self.per_node
         of = permutation[nodes]
         per_node = (statistics[of], degrees[nodes], shares[nodes])
-        return self._batch(self._sample(self.columns.permuted(permutation), nodes), per_node)
+        return _batch(self.device, self._sample(self.columns.permuted(permutation), nodes), *per_node)
 
-    def blocks(self) -> Iterator[HopBatch]:
-        """Every node in order, some at a time."""
-        with contextlib.nullcontext(self._kept) if self._kept else self._propagated() as kept:
-            for start, hops in kept.blocks(SCORED_AT_ONCE):
-                rows = slice(start, start + hops.shape[1])
-                yield self._on_device(hops, rows)
-
-    def _propagated(self, sampled: NDArray[np.int64] | None = None) -> KeptHops:
-        return self.propagator.keep(self.graph.adjacency, self.columns.over(self.root), self.hops, sampled=sampled)
+    def map(self, function: Callable[[HopBatch], Parts]) -> list[NDArray[np.float32]]:
+        """What a function makes of every node, given some at a time."""
+        on_batch = partial(_on_batch, function, self.device)
+        with self.propagator.keep(self.graph.adjacency, self.columns.over(self.root), self.hops) as kept:
+            made = self.propagator.map_rows(on_batch, kept, *self.per_node, block_rows=SCORED_AT_ONCE)
+            return [np.concatenate(parts) for parts in zip(*made, strict=True)]
 
     def _sample(self, columns: Columns, nodes: NDArray[np.int64]) -> NDArray[np.float32]:
         return self.propagator.sample(self.graph.adjacency, columns.over(self.root), self.hops, nodes)
 
     def _projected(self, rows: slice, columns: slice) -> NDArray[np.float32]:
-        encoded = self._encoded(rows)
-        release(self.graph.features)
+        encoded = self.rows.encode(taken(self.graph.features, rows))
         return np.asarray(encoded @ self.projection[:, columns], dtype=np.float32)
 
-    def _encoded(self, rows: slice) -> Features:
-        if rows.start == 0 and rows.stop >= self.num_nodes:
-            return self.rows.encode(self.graph.features)  # SciPy copies a slice
-        return self.rows.encode(self.graph.features[rows])
+    def _on_device(self, hops: NDArray[np.float32], nodes: NDArray[np.int64]) -> HopBatch:
+        return _batch(self.device, hops, *(values[nodes] for values in self.per_node))
 
-    def _on_device(self, hops: NDArray[np.float32], nodes: NDArray[np.int64] | slice) -> HopBatch:
-        return self._batch(hops, tuple(values[nodes] for values in self.per_node))
 
-    def _batch(self, hops: NDArray[np.float32], per_node: tuple[NDArray[np.float32], ...]) -> HopBatch:
-        return HopBatch.of(*(torch.from_numpy(part).to(self.device) for part in (hops, *per_node)))
+def _looked_at(
+    rows: FeatureRows, projection: NDArray[np.float32], strips: Sequence[slice], features: Features
+) -> Parts:
+    """Statistics of rows of features, and strips of their projection."""
+    encoded = rows.encode(features)
+    projected = np.asarray(encoded @ projection, dtype=np.float32) if strips else projection
+    return rows.statistics(encoded), *(projected[:, strip] for strip in strips)
+
+
+def _on_batch(function: Callable[[HopBatch], Parts], device: str, *parts: NDArray[np.float32]) -> Parts:
+    return function(_batch(device, *parts))
+
+
+def _batch(device: str, *parts: NDArray[np.float32]) -> HopBatch:
+    return HopBatch.of(*(torch.from_numpy(part).to(device) for part in parts))

@@ -46,7 +46,6 @@ class DeGEMModel(nn.Module):
     weights: Tensor
     alone: Tensor
     isolated_share: Tensor
-    hop_means: Tensor
 
     def __init__(
         self,
@@ -79,7 +78,6 @@ class DeGEMModel(nn.Module):
         self.register_buffer("weights", torch.ones(count))
         self.register_buffer("alone", torch.zeros(()))
         self.register_buffer("isolated_share", torch.ones(()))
-        self.register_buffer("hop_means", torch.zeros(hops[-1] + 1, max(num_classes, 1), num_features))
 
     @property
     def energy_terms(self) -> list[EnergyTerm]:

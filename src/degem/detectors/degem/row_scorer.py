@@ -33,6 +33,25 @@ class Smoothing:
 
 
 @dataclass(frozen=True)
+class ScoredRows:
+    """Nodes of a graph as they are scored there.
+
+    Arguments:
+        hops: Their rows of the hops that energies look at, of shape (hops, n, r).
+        degrees: The numbers of their neighbours.
+        returning: The means over neighbours of 1 / degree.
+        smoothing: What smoothing adds to the energy of each term, of shape (n, terms).
+        combination: The scale in this graph.
+    """
+
+    hops: Array
+    degrees: Array
+    returning: Array
+    smoothing: Array
+    combination: Combination
+
+
+@dataclass(frozen=True)
 class RowScorer:
     """The steps of DeGEM's score between which rows travel over the graph.
 

@@ -20,7 +20,7 @@ from degem.graph import Graph
 from degem.ops.features import row_normalize
 from degem.ops.langevin import LangevinSettings
 from degem.parameters import Depth, Dropout, Fraction, NonNegative, NonNegativeInt, Positive, Width
-from degem.propagation.hop_features import class_hop_means, hop_rows
+from degem.propagation.hop_features import hop_rows
 from degem.propagation.hop_products import hop_products
 from degem.propagation.smoothing import propagate_energy
 from degem.training import History, OnProgress, evaluating, seeded, train
@@ -106,15 +106,6 @@ class DeGEMPublished(Detector):
             trainer = Trainer(self.model_, views, training.nodes, graph.labels, self, generator)
             history = train(trainer.step, self.num_epochs, on_progress=on_progress)
         trainer.summarise()
-        means = class_hop_means(
-            graph.adjacency,
-            lambda rows: views.features[rows],
-            graph.labels,
-            training.nodes,
-            self.num_hops,
-            self.self_weight,
-        )
-        self.model_.hop_means.copy_(torch.from_numpy(means))
         return history
 
     @torch.no_grad()
@@ -149,15 +140,6 @@ class DeGEMPublished(Detector):
         """Hop features of some nodes, as the encoder sees them."""
         rows = hop_rows(graph.adjacency, row_normalize(graph.features), nodes, self.num_hops, self.self_weight)
         return [torch.from_numpy(hop).to(self.device) for hop in rows]
-
-    def score_from_hops(self, hops: list[torch.Tensor]) -> torch.Tensor:
-        """Energies from hop features, before any propagation of energies."""
-        with evaluating(self.model_):
-            return self.model_.energies(self.model_.encoder(torch.stack(hops)))
-
-    def hop_reference(self) -> list[torch.Tensor]:
-        """Mean hop features of each class."""
-        return list(self.model_.hop_means)
 
     def _state(self) -> dict[str, torch.Tensor]:
         return self.model_.state_dict()

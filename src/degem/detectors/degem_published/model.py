@@ -19,7 +19,7 @@ HEAD_DIM = 64
 
 
 class PublishedModel(nn.Module):
-    """Encoder g, critic D, energy head f and classifier I; the summary s and the hop means by class are buffers.
+    """Encoder g, critic D, energy head f and classifier I; the summary s is a buffer.
 
     Arguments:
         settings: The sizes and switches.
@@ -28,7 +28,6 @@ class PublishedModel(nn.Module):
     """
 
     summary: Tensor
-    hop_means: Tensor
 
     def __init__(self, settings: DeGEMPublished, num_features: int, num_classes: int) -> None:
         super().__init__()
@@ -53,7 +52,6 @@ class PublishedModel(nn.Module):
         )
         self.anchor = nn.Linear(num_features, dim) if settings.contrast == "sugrl" else None
         self.register_buffer("summary", torch.zeros(dim))
-        self.register_buffer("hop_means", torch.zeros(settings.num_hops + 1, max(num_classes, 1), num_features))
 
     def products(self, graph: HopProducts) -> Tensor:
         """What the encoder makes latents of: a graph's hop features times its projection, of shape (hops, n, d)."""

@@ -16,6 +16,7 @@ from degem.detectors.degem_published.views import Views
 from degem.ops.contrast import grace_loss, infomax_loss, sugrl_loss
 from degem.ops.energy import contrastive_divergence, energy_readout
 from degem.ops.langevin import fresh_chains, replayed_chains
+from degem.training import descend
 
 if TYPE_CHECKING:
     from degem.detectors.degem_published.detector import DeGEMPublished
@@ -84,12 +85,12 @@ class Trainer:
             self.model.head(chains, summary),
             self.settings.energy_penalty,
         )
-        _minimise(energy_loss, head_optimizer)
+        descend(head_optimizer, {"energy": energy_loss})
         with torch.no_grad():
             self.node_energies = self.model.head(fixed, summary)
         losses = self._encoder_losses(latents)
         if losses:
-            _minimise(self._weighed(losses), encoder_optimizer)
+            descend(encoder_optimizer, self._weighed(losses))
         return {"energy": energy_loss, **losses}
 
     def _release_step(self, latents: Tensor) -> dict[str, Tensor]:
@@ -103,7 +104,7 @@ class Trainer:
         )
         self.node_energies = energies.detach()
         losses = self._encoder_losses(latents)
-        _minimise(energy_loss + self._weighed(losses), self.optimizers[0])
+        descend(self.optimizers[0], {"energy": energy_loss, **self._weighed(losses)})
         return {"energy": energy_loss, **losses}
 
     def _summary(self, latents: Tensor) -> Tensor:
@@ -131,11 +132,10 @@ class Trainer:
             losses["classification"] = F.cross_entropy(logits, labels, ignore_index=-1)
         return losses
 
-    def _weighed(self, losses: Mapping[str, Tensor]) -> Tensor:
-        """Contrast + ξ · cross-entropy."""
+    def _weighed(self, losses: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """Contrast and ξ · cross-entropy."""
         weights = {"contrast": 1.0, "classification": self.settings.classification_weight}
-        total = self.model.summary.new_zeros(())
-        return sum((weights[name] * loss for name, loss in losses.items()), start=total)
+        return {name: weights[name] * loss for name, loss in losses.items()}
 
     def _contrast(self, latents: Tensor, summary: Tensor) -> Tensor | None:
         model = self.model
@@ -151,9 +151,3 @@ class Trainer:
             shuffled = anchor[torch.randperm(len(anchor), generator=self.generator, device=anchor.device)]
             return sugrl_loss(anchor, latents, neighbour, shuffled)
         return None
-
-
-def _minimise(loss: Tensor, optimizer: torch.optim.Optimizer) -> None:
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()

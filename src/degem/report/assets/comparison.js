@@ -10,6 +10,11 @@ byId("tests").append(plainTable(
   data.tests.map(([name, first, second, p]) => [name === "share flagged" ? `share flagged at α = ${percent(data.alpha)}` : name, value(name, first), value(name, second), short(p)]),
   "Permutation tests"));
 
+byId("drifts").append(data.drifts.length === 0 ? make("p", {}, "No column, class or degree differs by more than chance.") : plainTable(
+  [["", ""], ["which", ""], ["reference", ""], ["current", ""], ["effect", "number"]],
+  data.drifts.map(([kind, name, first, second, effect]) => [kind, name, first, second, effect.toFixed(2)]),
+  "What drifted most"));
+
 function breakdownTable(part) {
   const share = (number) => (number === null ? "–" : percent(number));
   const rows = part.rows.map(([name, first, second, a, b]) => [name, count.format(first), share(a), count.format(second), share(b)]);

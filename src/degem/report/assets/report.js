@@ -134,9 +134,11 @@ function signedBars(entries) {
 
 function reasons(row) {
   const parts = [];
-  if (row.hop_parts.length) parts.push(make("div", {}, make("h4", {}, `Moved the score, against ${row.compared_with}`), signedBars(row.hop_parts.map((part, hop) => [hop === 0 ? "own features" : `hop ${hop}`, part]).filter(([, part]) => part !== 0))));
-  if (row.features.length) parts.push(make("div", {}, make("h4", {}, "Features that raised it most"), signedBars(row.features.map((feature) => [feature.name, feature.part]))));
-  const context = [["degree", count.format(row.degree)], ["mean score of neighbours", short(row.neighbour_score)], ["median p-value of neighbours", short(row.neighbour_p_value)], ["typical score", short(row.typical_score)],
+  for (const [kind, title] of [["own", "Own columns"], ["neighbours", "Neighbours"], ["surroundings", "Beyond"]]) {
+    const some = row.parts.filter((part) => part.kind === kind && part.amount !== 0);
+    if (some.length) parts.push(make("div", {}, make("h4", {}, `${title}: moved the score by`), signedBars(some.map((part) => [part.detail ? `${part.name}: ${part.detail}` : part.name, part.amount]))));
+  }
+  const context = [["score of ordinary nodes like it", short(row.typical_score)], ["ordinary nodes like it", row.typical_nodes.join(", ")], ["degree", count.format(row.degree)], ["median p-value of neighbours", short(row.neighbour_p_value)],
     ...row.nearest.map((node) => [`near training node ${node.node_id}`, `${short(node.distance)} away${node.class_name === null ? "" : `, class ${node.class_name}`}`])];
   parts.push(make("div", { class: "cards" }, plainTable([["", ""], ["", ""]], context, "Context")));
   return make("div", { class: "reasons" }, ...parts);

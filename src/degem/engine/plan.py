@@ -1,0 +1,138 @@
+"""What a fit of DeGEM, and a score, will take on a cluster: tasks, bytes, memory and hours, stage by stage."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from degem.engine.layout import BLOCK_ROWS, MAP_BYTES, Node, divided
+from degem.errors import ParameterError
+from degem.propagation.propagator import LINE
+
+# Measured by benchmarks/cluster.py: a core's multiplications, and bytes a second between a machine and the store.
+PROPAGATED_PER_SECOND, MULTIPLIED_PER_SECOND = 0.9e9, 1.5e10
+STORE_BYTES_PER_SECOND, TRAINING_SECONDS = 5e8, 60.0
+UNITS = {"M": 2**20, "G": 2**30, "T": 2**40}
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """A graph, and what DeGEM makes of it.
+
+    Arguments:
+        nodes: Nodes n.
+        entries: Stored entries m of the adjacency: two an edge.
+        features: Feature columns d₀.
+        columns: Projected columns r.
+        hops: The hops that are looked at.
+        classes: Classes C.
+        terms: Terms of the energy.
+    """
+
+    nodes: int
+    entries: int
+    features: int
+    columns: int
+    hops: Sequence[int]
+    classes: int
+    terms: int = 7
+
+    @property
+    def edge_bytes(self) -> int:
+        """What a machine maps: 4 bytes an entry, 8 a node."""
+        return 4 * self.entries + 8 * (self.nodes + 1)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What one stage takes.
+
+    Arguments:
+        name: What is done.
+        tasks: Tasks.
+        read: Bytes from the store, edges once a machine.
+        written: Bytes to the store.
+        memory: Bytes of a task, without mapped edges.
+        seconds: Time.
+    """
+
+    name: str
+    tasks: int
+    read: float
+    written: float
+    memory: float
+    seconds: float
+
+
+def planned(sizes: Sizes, nodes: Sequence[Node], *, score_only: bool = False) -> list[Stage]:
+    """The stages of a fit, or of a score.
+
+    Example:
+        >>> stages = planned(Sizes(10**6, 2 * 10**7, 128, 128, (0, 1, 2, 3, 5, 10), 10), [Node(1, 8 * 2**30)] * 2)
+        >>> [(stage.name, stage.tasks) for stage in stages][:4]
+        [('share arrays', 1), ('walk of classes', 1), ('class means', 4), ('look at features', 4)]
+    """
+    n, r, c = sizes.nodes, sizes.columns, max(sizes.classes, 1)
+    kept, last = len(sizes.hops), sizes.hops[-1]
+    blocks = math.ceil(n / BLOCK_ROWS)
+    cores = min(blocks, sum(node.cpus for node in nodes))
+
+    def walk(name: str, columns: int, num_hops: int, kept_hops: int, read: float, times: int = 1) -> Stage:
+        layout = divided(n, columns, nodes)
+        strips = math.ceil(columns / layout.columns)
+        at_once = min(strips, sum(node.cpus // layout.cpus for node in nodes))
+        lines = LINE * math.ceil(layout.columns / LINE)  # a column costs a line of memory
+        each = num_hops * sizes.entries * lines / PROPAGATED_PER_SECOND / layout.cpus
+        written = 4.0 * n * columns * kept_hops
+        read += sizes.edge_bytes * min(strips, len(nodes))
+        moving = (read + written) / min(strips, len(nodes)) / STORE_BYTES_PER_SECOND
+        return Stage(
+            name,
+            times * strips,
+            times * read,
+            times * written,
+            layout.memory,
+            times * (each * math.ceil(strips / at_once) + moving),
+        )
+
+    def rows(name: str, read: float, written: float, products: float) -> Stage:
+        seconds = products / MULTIPLIED_PER_SECOND / cores
+        seconds += (read + written) / len(nodes) / STORE_BYTES_PER_SECOND
+        return Stage(name, blocks, read, written, MAP_BYTES, seconds)
+
+    features = 4.0 * n * sizes.features
+    looking = rows("look at features", features, 4.0 * n * (r + 3), 2.0 * n * sizes.features * r)
+    scoring = [
+        looking,
+        walk("propagate", r, last, kept, 4.0 * n * r),
+        rows("score rows", 4.0 * n * (kept * r + 5), 4.0 * n * (sizes.terms + c), 2.0 * n * kept * r * 64),
+        walk("smooth terms", sizes.terms, 8, 1, 4.0 * n * sizes.terms),
+        walk("smooth classes", c, 1, 1, 4.0 * n * c),
+    ]
+    size = features + sizes.edge_bytes
+    shared = Stage("share arrays", 1, 0.0, size, 0.0, size / STORE_BYTES_PER_SECOND)
+    if score_only:
+        return [shared, *scoring]
+    learning = [
+        walk("walk of classes", c, last, last + 1, 4.0 * n * c),
+        rows("class means", features + 4.0 * n * c * (last + 1), 0.0, 2.0 * n * sizes.features * c * (last + 1)),
+        looking,
+        walk("sample hops", r, last, 0, 4.0 * n * r, times=2),
+        Stage("train", 1, 0.0, 0.0, 0.0, TRAINING_SECONDS),
+    ]
+    return [shared, *learning, *scoring, shared, *scoring]  # the training graph, then the whole one
+
+
+def cluster_of(nodes: int, cpus: int, memory: str) -> list[Node]:
+    """So many machines alike.
+
+    Example:
+        >>> cluster_of(2, 4, "16G")
+        [Node(cpus=4, memory=17179869184.0), Node(cpus=4, memory=17179869184.0)]
+    """
+    try:
+        size = float(memory[:-1]) * UNITS[memory[-1:].upper()]
+    except (KeyError, ValueError):
+        raise ParameterError(f"--memory {memory}: write it as 128G (M, G or T)") from None
+    return [Node(cpus, size)] * nodes

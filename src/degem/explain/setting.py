@@ -1,0 +1,105 @@
+"""What explanations share: the scored graph, and the ordinary nodes that each node is compared with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.metrics.pairwise import euclidean_distances
+from sklearn.preprocessing import normalize
+
+from degem.calibration.judged import Judged
+from degem.detectors.base import Detector
+from degem.explain.columns import Column, columns_of
+from degem.graph import Graph
+from degem.ops.features import Features, dense
+
+FEWEST, MOST = 64, 2_000
+FARTHEST, LEAST_SPREAD = 3.0, 1e-6
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Nodes to explain, and what they are compared with.
+
+    Arguments:
+        judged: All nodes of the graph, judged.
+        class_names: The names of the classes, in the order of probabilities.
+        explained: The explained nodes.
+        ordinary: Ordinary nodes of the graph.
+        features: Their features, dense, of shape (m, d₀).
+        columns: The columns of the features.
+        nodes: For each explained node the ordinary ones most like it.
+        order: For each explained node the columns, those first in which it differs most from these.
+    """
+
+    judged: Judged
+    class_names: list[str]
+    explained: NDArray[np.int64]
+    ordinary: NDArray[np.int64]
+    features: NDArray[np.floating[Any]]
+    columns: list[Column]
+    nodes: NDArray[np.int64]
+    order: NDArray[np.int64]
+
+    def typical_score(self, place: int) -> float:
+        """The mean score of what an explained node is compared with."""
+        return float(np.mean(self.judged.scored.scores[self.nodes[place]], dtype=np.float64))
+
+    def rise(self, place: int) -> float:
+        """How far an explained node scores above them."""
+        return float(self.judged.scored.scores[self.explained[place]]) - self.typical_score(place)
+
+
+def setting_of(detector: Detector, judged: Judged, rows: NDArray[np.int64], num_typical: int) -> Setting:
+    """The ordinary nodes to compare each of some nodes with.
+
+    Ordinary is what scores nearest to the median of the calibration nodes. Of those the ones are taken whose own
+    features are most alike: a node in a strange place differs from them in its place, a strange node in itself.
+    """
+    graph = judged.graph
+    ordinary = _ordinary(judged, graph)
+    own, known = graph.features[rows], graph.features[ordinary]
+    apart = _apart(own, known)
+    apart[rows[:, None] == ordinary] = np.inf
+    nearest = np.argsort(apart, axis=1, kind="stable")[:, : max(1, min(num_typical, len(ordinary) - 1))]
+    values, columns = dense(known), columns_of(detector, graph)
+    usual = np.mean([values[places] for places in nearest.T], axis=0)
+    unlike = np.abs(dense(own) - usual) / (values.std(axis=0) + LEAST_SPREAD)
+    by_column = np.stack([unlike[:, column.positions].max(axis=1) for column in columns], axis=1)
+    order = np.argsort(-by_column, axis=1, kind="stable")
+    return Setting(judged, class_names(detector), rows, ordinary, values, columns, ordinary[nearest], order)
+
+
+def _ordinary(judged: Judged, graph: Graph) -> NDArray[np.int64]:
+    scores = np.asarray(judged.scored.scores[: graph.num_nodes], dtype=np.float64)
+    distance = np.abs(scores - np.median(judged.calibration_scores))
+    if (graph.degrees > 0).sum() > 1:
+        distance[graph.degrees == 0] = np.inf
+    count = min(max(FEWEST, graph.num_nodes // 4), MOST, max(int(np.isfinite(distance).sum()), 1))
+    return np.sort(np.argsort(distance, kind="stable")[:count])
+
+
+def _apart(features: Features, others: Features) -> NDArray[np.float64]:
+    """Distances: by angle of sparse features, else on the scale of the others, in which no column counts beyond 3 σ."""
+    if isinstance(features, sp.csr_array) and isinstance(others, sp.csr_array):
+        return np.asarray(euclidean_distances(normalize(_marked(features)), normalize(_marked(others))))
+    known = dense(others)
+    center, spread = known.mean(axis=0), known.std(axis=0) + LEAST_SPREAD
+    scaled = [np.clip((dense(part) - center) / spread, -FARTHEST, FARTHEST) for part in (features, others)]
+    return np.asarray(euclidean_distances(*scaled))
+
+
+def class_names(detector: Detector) -> list[str]:
+    """The names of a detector's classes, in the order of its probabilities."""
+    if detector.class_names_ is None:
+        return [str(label) for label in detector.classes_]
+    return [detector.class_names_[label] for label in detector.classes_]
+
+
+def _marked(rows: sp.csr_array) -> sp.csr_array:
+    """Rows with one more column, which tells those without any feature from all others."""
+    return sp.csr_array(sp.hstack([rows, (rows.sum(axis=1) == 0)[:, None]]))
