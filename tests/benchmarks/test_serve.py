@@ -56,4 +56,4 @@ def test_arrivals_are_copies_of_nodes(small_graph: Graph) -> None:
         near = {edge["target"] for edge in edges}
         copied = np.flatnonzero(np.abs(np.asarray(small_graph.features) - first["features"]).max(axis=1) < 1e-5)
         assert near <= {str(row) for row in small_graph.adjacency[copied].indices}
-        assert len(arrivals.ten_events()) == 10
+        assert len(arrivals.events()) == 10
