@@ -21,8 +21,8 @@ Amazon-Photo: at most 2.""",
 off, in standard deviations of the scores, from those with nothing left out (tolerance 0).""",
     "restart": """From the start of a killed server to its first answer, and what reading Python's packages, the model
 and the graph alone takes of it. Wanted: 10 s beyond that.""",
-    "memory": """Resident memory under about a hundred events a second, as many nodes going as come, the whole graph scored
-every minute. Wanted: flat from a third of the time on.""",
+    "memory": """Resident memory under about a hundred events a second, as many nodes going as come, the whole graph
+scored every minute. Wanted: flat from a third of the time on.""",
     "kills": """`kill -9` at random moments while three clients write, every fourth while the server starts. Lost and
 doubled are acknowledged events, gaps numbers that no event has. Wanted: none.""",
 }
