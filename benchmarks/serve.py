@@ -42,6 +42,7 @@ from degem.calibration import conformal_p_values
 from degem.data.archives import write_npz
 from degem.data.datasets import load_dataset
 from degem.data.demo import digits_graph
+from degem.errors import DegemError
 from degem.serve.events import Event
 from degem.serve.live_graph import LiveGraph
 from degem.serve.scoring import RowScoring, Scored, scoring_of
@@ -62,7 +63,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("part", choices=[*PARTS, "kills", "page"])
     parser.add_argument("--datasets", default=DATASETS, help="separated by commas")
-    parser.add_argument("--seconds", type=float, default=60, help="of load, in provisional, lag and memory")
+    parser.add_argument("--seconds", type=float, default=60, help="of load, in lag and memory")
+    parser.add_argument("--nodes", type=int, default=10_000, help="that arrive, in provisional")
+    parser.add_argument("--connections", type=int, default=1, help="in provisional")
     parser.add_argument("--batches", type=int, default=30, help="of ten events, in refresh and restart")
     parser.add_argument("--count", type=int, default=100, help="of kills")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "degem-serve-benchmark")
@@ -86,8 +89,10 @@ class Bench:
     def __init__(self, dataset: str, folder: Path) -> None:
         self.dataset, self.folder, self.model = dataset, folder, folder / dataset
         self.graph = load_dataset(dataset)
-        if not self.model.exists():
-            folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            Detector.load(self.model)
+        except DegemError:  # not there, or of another version
             DeGEM().fit(self.graph).save(self.model)
 
     def server(self, *options: str) -> Server:
@@ -121,11 +126,11 @@ class Arrivals:
         edges = [{"op": "add_edge", "source": node, "target": self.ids[other]} for other in chosen]
         return [{"op": "add_node", "id": node, "features": dense.round(6).tolist()}, *edges]
 
-    def ten_events(self) -> list[dict[str, Any]]:
-        """Arrivals, or parts of them, that are ten events."""
+    def events(self, count: int = 10) -> list[dict[str, Any]]:
+        """Arrivals that are so many events, with some of their edges."""
         events: list[dict[str, Any]] = []
-        while len(events) < 10:
-            events += self.node(9 - len(events))
+        while len(events) < count:
+            events += self.node(count - 1 - len(events))
         return events
 
 
@@ -134,15 +139,17 @@ class Line:
 
     Arguments:
         server: The server.
+        client: The name to send under.
     """
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, client: str = "load") -> None:
+        self.client = client
         self._line = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=120)
         self._sequence = itertools.count()
 
     def post(self, events: list[dict[str, Any]]) -> tuple[float, dict[str, Any]]:
         """Post a batch; return the seconds until the answer was there, and the answer."""
-        body = json.dumps({"client": "load", "sequence": next(self._sequence), "events": events})
+        body = json.dumps({"client": self.client, "sequence": next(self._sequence), "events": events})
         begun = time.perf_counter()
         answer = self._ask("POST", "/v2/events", body)
         return time.perf_counter() - begun, answer
@@ -172,27 +179,35 @@ def at_rate(per_second: float, seconds: float) -> Iterator[float]:
 
 
 def provisional(bench: Bench, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """Batches of ten arrivals, one after the other, on one connection, while the server refreshes what came."""
+    """Batches of ten arrivals on some connections, each as soon as the one before is answered."""
     arrivals = Arrivals(bench.graph)
+    batches = [[event for _ in range(10) for event in arrivals.node()] for _ in range(options.nodes // 10 + 10)]
     with serving(bench.server()) as server:
-        line, taken, statuses, edges = Line(server), [], [], 0
-        until = 0.0
-        for batch in itertools.count():
-            events = [event for _ in range(10) for event in arrivals.node()]
-            seconds, answer = line.post(events)
-            if batch < 10:  # to warm up
-                until = time.perf_counter() + options.seconds
-                continue
-            taken.append(seconds)
-            edges += len(events) - 10
-            statuses += [node["status"] for node in answer["nodes"]]
-            if time.perf_counter() > until:
-                break
+        to_warm_up = Line(server, "warm")
+        for batch in batches[:10]:
+            to_warm_up.post(batch)
+        todo, taken = iter(batches[10:]), list[float]()
+        statuses: list[str] = []
+
+        def send(line: Line) -> None:
+            for batch in todo:  # a list's iterator gives each batch to one thread
+                seconds, answer = line.post(batch)
+                taken.append(seconds)
+                statuses.extend(node["status"] for node in answer["nodes"])
+
+        threads = [threading.Thread(target=send, args=[Line(server, f"load {k}")]) for k in range(options.connections)]
+        begun = time.perf_counter()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        wall = time.perf_counter() - begun
     milliseconds = 1000 * np.array(taken)
     yield {
-        "batches": len(taken),
-        "edges_a_node": edges / len(taken) / 10,
-        "nodes_a_second": 10 * len(taken) / sum(taken),
+        "connections": options.connections,
+        "nodes": 10 * len(taken),
+        "edges_a_node": np.mean([len(batch) for batch in batches]) / 10 - 1,
+        "nodes_a_second": 10 * len(taken) / wall,
         "p50_ms": np.percentile(milliseconds, 50),
         "p99_ms": np.percentile(milliseconds, 99),
         "scored_at_once": 1 - statuses.count("pending") / len(statuses),
@@ -212,7 +227,7 @@ def lag(bench: Bench, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
         watcher = threading.Thread(target=watch)
         watcher.start()
-        latencies = [line.post(arrivals.ten_events())[0] for _ in at_rate(10, options.seconds)]
+        latencies = [line.post(arrivals.events())[0] for _ in at_rate(10, options.seconds)]
         over.set()
         watcher.join()
     yield {
@@ -236,7 +251,7 @@ def refresh(bench: Bench, options: argparse.Namespace) -> Iterator[dict[str, Any
         scoring.update(None)
         taken, rows, around, scored = [], [], [], None
         for _ in range(options.batches):
-            events = EVENTS.validate_python(arrivals.ten_events())
+            events = EVENTS.validate_python(arrivals.events())
             begun = time.perf_counter()
             changes = live.apply(enumerate(events, live.event + 1))
             scored = scoring.update(changes)
@@ -291,7 +306,7 @@ def restart(bench: Bench, options: argparse.Namespace) -> Iterator[dict[str, Any
     server.start()
     line = Line(server)
     for _ in range(options.batches):
-        line.post(arrivals.ten_events())
+        line.post(arrivals.events())
     server.end()
     ready = server.start()
     server.end(signal.SIGTERM)
@@ -302,24 +317,22 @@ def restart(bench: Bench, options: argparse.Namespace) -> Iterator[dict[str, Any
 
 def memory(bench: Bench, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """A hundred events a second, as many nodes going as come, the whole graph scored every minute."""
-    arrivals, there = Arrivals(bench.graph), []
-    samples: list[Any] = []
+    arrivals, there = Arrivals(bench.graph), list[str]()
+    samples: list[tuple[float, float]] = []
     with serving(bench.server("--full-every", "60")) as server:
         line = Line(server)
         for at in at_rate(10, options.seconds):
-            events = arrivals.ten_events()
-            new = [event["id"] for event in events if event["op"] == "add_node"]
-            there += new
-            if len(there) > 200:
-                events[10 - len(new) :] = [{"op": "remove_node", "id": there.pop(0)} for _ in new]
-            line.post(events)
+            events = arrivals.events(8)
+            there += [event["id"] for event in events if event["op"] == "add_node"]
+            gone = there[: max(len(there) - 200, 0)]
+            del there[: len(gone)]
+            line.post([*events, *({"op": "remove_node", "id": node} for node in gone)])
             if len(samples) < at:
                 samples.append((at, server.resident_mib))
     seconds, mib = np.array(samples).T
     settled = seconds >= seconds[-1] / 3
     yield {
         "seconds": options.seconds,
-        "events": 10 * int(10 * options.seconds),
         "start_mib": mib[0],
         "third_mib": mib[settled][0],
         "end_mib": mib[-1],

@@ -10,9 +10,10 @@ import pandas as pd
 
 PAGE = Path(__file__).parents[1] / "docs" / "serve.md"
 BEGIN, END = "<!-- figures -->\n", "<!-- end of figures -->"
+SETTINGS = {"provisional": ("connections",), "refresh": ("tolerance",)}  # what tells rows of one dataset apart
 ABOUT = {
-    "provisional": """Batches of ten arrivals on one connection, one after the other, while the server refreshes what
-came. Wanted: 1,000 nodes a second at a p99 of 50 ms.""",
+    "provisional": """Batches of ten arrivals, each sent as soon as the one before on its connection is answered, while
+the server refreshes what came. Wanted: 1,000 nodes a second at a p99 of 50 ms.""",
     "lag": """A hundred events a second, in batches of ten: how many seconds they wait for exact scores. Wanted on
 Amazon-Photo: at most 2.""",
     "refresh": """Batches of ten events refreshed by rows, against scoring the whole graph. Wanted on arxiv-structural:
@@ -20,8 +21,8 @@ Amazon-Photo: at most 2.""",
 off, in standard deviations of the scores, from those with nothing left out (tolerance 0).""",
     "restart": """From the start of a killed server to its first answer, and what reading Python's packages, the model
 and the graph alone takes of it. Wanted: 10 s beyond that.""",
-    "memory": """Resident memory under a hundred events a second, as many nodes going as come, the whole graph scored
-every minute. Wanted: flat from a third of the time on.""",
+    "memory": """Resident memory under about a hundred events a second, as many nodes going as come, the whole graph
+scored every minute. Wanted: flat from a third of the time on.""",
     "kills": """`kill -9` at random moments while three clients write, every fourth while the server starts. Lost and
 doubled are acknowledged events, gaps numbers that no event has. Wanted: none.""",
 }
@@ -30,7 +31,7 @@ doubled are acknowledged events, gaps numbers that no event has. Wanted: none.""
 def write(rows: list[dict[str, Any]], part: str) -> None:
     """Keep rows, and show them."""
     print(pd.DataFrame(rows).to_string(index=False), flush=True)
-    measure.write(rows, f"serve-{part}", key=["dataset", *(["tolerance"] if part == "refresh" else [])])
+    measure.write(rows, f"serve-{part}", key=["dataset", *SETTINGS.get(part, ())])
 
 
 def write_page() -> None:

@@ -20,7 +20,7 @@ from degem.errors import DegemError
 from degem.serve.events import Batch
 from degem.serve.intake import EventError
 from degem.serve.service import Service, UnavailableError
-from degem.serve.store import SequenceError, StoreError
+from degem.serve.store import EventStore, SequenceError, StoreError
 
 Serving = Callable[..., Service]
 PATIENCE = 30.0
@@ -304,3 +304,11 @@ def test_a_batch_has_a_client_a_sequence_and_events() -> None:
         Batch.model_validate(
             {"client": "c", "sequence": 0, "events": [{"op": "add_edge", "source": "a", "target": "a"}]}
         )
+
+
+@pytest.mark.parametrize("url", ["nonsense", "postgresql://me:secret@127.0.0.1:1/x", "sqlite:////no/such/folder/x.db"])
+def test_a_database_that_is_not_there_is_said_in_one_line_without_passwords(url: str) -> None:
+    with pytest.raises(StoreError, match="the database cannot be used") as caught:
+        EventStore(url)
+    assert "secret" not in str(caught.value)
+    assert "\n" not in str(caught.value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -81,7 +82,7 @@ class ScoreRows:
             projected[rows], statistics[rows] = self.scorer.project(features(begin[rows]))
         self.statistics.update(adjacency, begin, statistics, touched=NONE)
         root = np.sqrt(_positive(self.degrees[begin]))[:, None]
-        moved = self.hops.update(adjacency, begin, projected / root, touched=touched)
+        moved = self.hops.update(adjacency, begin, np.asarray(projected / root, dtype=np.float32), touched=touched)
         stale = np.unique(
             np.concatenate([begin, self._update_returning(adjacency), *(moved[hop] for hop in self.scorer.hops)])
         )
@@ -122,8 +123,8 @@ class ScoreRows:
         near, places = np.unique(edges.indices, return_inverse=True)
         before = self.degrees[edges.indices]
         after = before + np.bincount(places, edges.data).astype(np.float32)[places]
-        degrees = np.bincount(starts, edges.data, count) + np.bincount(among_starts, among.data, count)
-        degrees = degrees.astype(np.float32)
+        weights = np.bincount(starts, edges.data, count) + np.bincount(among_starts, among.data, count)
+        degrees: Array = np.asarray(weights, dtype=np.float32)
         inverse = 1 / _positive(degrees)
         shares, among_shares = edges.data * inverse[starts], among.data * inverse[among_starts]
         to_near = sp.csr_array((shares / after, places, edges.indptr), shape=(count, len(near)))
@@ -143,7 +144,9 @@ class ScoreRows:
                 seen.append(rows)
         back = np.bincount(starts, shares * edges.data / after, count)
         back += np.bincount(among_starts, among_shares * among.data * inverse[among.indices], count)
-        energies, chances = self.scorer.energies(np.stack(seen), statistics, degrees, back.astype(np.float32))
+        energies, chances = self.scorer.energies(
+            np.stack(seen), statistics, degrees, np.asarray(back, dtype=np.float32)
+        )
 
         def smoothed(own: Array, stored: ChangingHops) -> Array:
             for values in stored.values[:-1, :size]:
@@ -156,7 +159,7 @@ class ScoreRows:
 
     def _update_returning(self, adjacency: sp.csr_array) -> Places:
         """Keep the shares of returning walks that moved, and return whose these are."""
-        now = returning(adjacency, 1 / _positive(self.degrees))
+        now = returning(adjacency, np.asarray(1 / _positive(self.degrees), dtype=np.float32))
         self.returning = np.append(self.returning, np.zeros(len(now) - len(self.returning), dtype=np.float32))
         moved = np.flatnonzero(np.abs(now - self.returning) > self.tolerance * now)
         self.returning[moved] = now[moved]
@@ -182,7 +185,7 @@ def _smoothing(smoothing: Smoothing, width: int, tolerance: float) -> ChangingHo
 
 def _positive(degrees: Array) -> Array:
     """Degrees to divide by: 1 for isolated nodes."""
-    return np.where(degrees > 0, degrees, np.float32(1))
+    return np.asarray(np.where(degrees > 0, degrees, 1), dtype=np.float32)
 
 
 def _rows_of_entries(matrix: sp.csr_array) -> Places:
@@ -190,7 +193,7 @@ def _rows_of_entries(matrix: sp.csr_array) -> Places:
     return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
 
 
-def _weighed(matrix: sp.csr_array, weights: Array) -> sp.csr_array:
+def _weighed(matrix: sp.csr_array, weights: NDArray[Any]) -> sp.csr_array:
     """The matrix with other entries in the places of its own."""
     return sp.csr_array((weights, matrix.indices, matrix.indptr), shape=matrix.shape)
 
