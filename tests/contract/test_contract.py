@@ -17,6 +17,7 @@ from sklearn.metrics import roc_auc_score
 
 from degem import Detector, Graph, NodeSet, parameters
 from degem.errors import DegemError, GraphError, NotFittedError, ParameterError, ScoreWarning
+from degem.explain import explain
 
 METHODS = sorted(Detector.registry)
 # Enough to learn an easy graph, little enough for a suite: used where a method has such a parameter.
@@ -164,6 +165,12 @@ def classes_of(detector: Detector) -> Any:
         return detector.predict_class(SHIFTED)
     except DegemError:  # a detector that predicts no classes
         return None
+
+
+def test_scores_are_explained_by_parts_that_add_up(method: str) -> None:
+    for found in explain(fitted(method), GRAPH, [0, 7]):
+        assert sum(part.amount for part in found.parts) == pytest.approx(found.score - found.typical_score, abs=1e-6)
+        assert {part.kind for part in found.parts} >= {"own", "surroundings"}
 
 
 def test_the_graph_and_the_parameters_stay_as_they_were(method: str) -> None:

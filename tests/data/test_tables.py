@@ -107,7 +107,7 @@ def test_a_graph_with_a_schema_of_its_own_is_not_scored(tmp_path):
 def test_columns_of_the_model_that_are_gone(tmp_path):
     schema = read_graph(write(tmp_path / "before", people())).schema
     write(tmp_path / "after", people().drop(columns=["balance", "vip"]))
-    with pytest.raises(GraphError, match=r"3 faults: no column 'balance' .*no column 'vip' .*it has id, visits"):
+    with pytest.raises(GraphError, match=r"2 faults: no column 'balance' .*no column 'vip' .*it has id, visits"):
         read_graph(tmp_path / "after", schema=schema)
     with pytest.raises(GraphError, match="not those of the model"):
         read_graph(tmp_path / "before", schema=schema, feature_columns=["visits"])
@@ -195,3 +195,15 @@ def test_new_nodes_are_encoded_like_the_graph_they_arrive_in(tmp_path):
 
 def test_a_graph_of_arrays_has_no_schema():
     assert Graph.from_arrays(features=np.eye(3), edges=[(0, 1)]).schema is None
+
+
+def test_one_missing_column_is_one_fault_and_faults_of_columns_count_singly(tmp_path) -> None:
+    (tmp_path / "nodes.csv").write_text(
+        "id,age,joined\na,1,2024-01-01\na,2,2024-01-02\nb,x,2024-01-03\nc,4,soon\n"
+        + "".join(f"n{i},{i},2024-02-01\n" for i in range(30))
+    )
+    (tmp_path / "edges.csv").write_text("source,target\na,b\n")
+    with pytest.raises(GraphError, match=r"nodes.csv: no column 'topic' \(--label-column\); it has id, age, joined"):
+        read_graph(tmp_path, label_column="topic")
+    with pytest.raises(GraphError, match=r"nodes.csv: 3 faults: .*row 2.*(row 3.*row 4|row 4.*row 3)"):
+        read_graph(tmp_path)

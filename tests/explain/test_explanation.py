@@ -110,7 +110,8 @@ def test_a_node_that_is_mixed_with_nothing_has_its_own_score(change) -> None:
 def test_what_neighbours_bring_is_what_there_is_around_a_node(fitted: DeGEM, change) -> None:
     graph = change(planted(0))
     node = int(np.argmax(graph.degrees))
-    mixer, row = Mixer(fitted.fit(graph), graph, np.array([node])), graph.adjacency[[node]]
+    row = graph.adjacency[[node]]
+    mixer = Mixer(fitted.fit(graph), graph, np.append(row.indices, node))
     brought = [mixer.brought_by(int(other), node, weight) for other, weight in zip(row.indices, row.data, strict=True)]
     np.testing.assert_allclose(np.average(brought, axis=0, weights=row.data), mixer.mix_of(node).around, atol=1e-5)
 

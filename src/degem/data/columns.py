@@ -47,7 +47,7 @@ class Faults:
         ...         raise GraphError(f"column {column} is empty")
         >>> faults.tell()
         Traceback (most recent call last):
-        degem.errors.GraphError: 2 faults: column x is empty; column y is empty
+        degem.data.columns.SeveralFaultsError: 2 faults: column x is empty; column y is empty
     """
 
     def __init__(self) -> None:

@@ -149,7 +149,7 @@ def _roles(source: Source, options: TableOptions) -> Roles:
             faults.add(f"column {quoted(name)} is asked for twice ({flag}): give it one role")
         taken |= {name} if flag != "--columns" else set()
     if faults.found:
-        faults.add(f"it has {', '.join(names[:20])}" + (", …" if len(names) > 20 else ""))
+        faults.found[-1] += f"; it has {', '.join(names[:20])}" + (", …" if len(names) > 20 else "")
     for name, treatment in (options.columns or {}).items():
         if treatment not in TREATMENTS:
             faults.add(f"--columns: {quoted(treatment)} of {quoted(name)} is none of {', '.join(TREATMENTS)}")

@@ -15,7 +15,7 @@ from degem.schema import ColumnSchema
 
 Array = NDArray[np.floating[Any]]
 USUAL = (0.1, 0.9)
-MONTHS = calendar.month_name[1:]
+MONTHS: list[str] = list(calendar.month_name)[1:]
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Column:
         if self.schema.treatment == "category":
             return ", ".join(found) or "a new category"
         if self.schema.treatment in ("date", "time"):
-            return MONTHS[self._months(values[None])[0]]
+            return MONTHS[int(self._months(values[None])[0])]
         return self._number(values[0])
 
     def usual(self, rows: Array) -> str:

@@ -75,17 +75,17 @@ Exchange = tuple[Mix, Mix]  # the node with one thing of the other, and the othe
 
 
 class Mixer:
-    """Some nodes of a graph and their neighbours, and the scores of mixtures of them.
+    """Some nodes of a graph, and the scores of mixtures of them.
 
     Arguments:
         detector: The detector.
         graph: The graph.
-        nodes: The nodes to mix.
+        nodes: The nodes to mix, and those that are to be named as neighbours.
     """
 
     def __init__(self, detector: RowScored, graph: Graph, nodes: NDArray[np.int64]) -> None:
         self.graph, self.scorer = graph, detector.row_scorer()
-        everyone = np.union1d(nodes, graph.adjacency[nodes].indices).astype(np.int64)
+        everyone = np.unique(nodes).astype(np.int64)
         self._place = {int(node): place for place, node in enumerate(everyone)}
         self._rows = detector.scored_rows(graph, everyone)
         self._near = [place for place, hop in enumerate(self.scorer.hops) if 1 <= hop <= 2]
@@ -131,7 +131,9 @@ class Mixer:
 
 def row_parts(detector: RowScored, setting: Setting) -> list[list[Part]]:
     """The parts of the score of each explained node."""
-    mixer = Mixer(detector, setting.judged.whole, np.union1d(setting.explained, setting.nodes))
+    neighbours = [_tried(setting, int(node))[0] for node in setting.explained]
+    everyone = np.concatenate([setting.explained, setting.nodes.ravel(), *neighbours])
+    mixer = Mixer(detector, setting.judged.whole, everyone)
     return [_parts(mixer, setting, place) for place in range(len(setting.explained))]
 
 
@@ -205,13 +207,19 @@ def _columns(mixer: Mixer, mine: Mix, theirs: Sequence[Mix], setting: Setting, p
     return list(zip(names, _alone(mixer, mine, theirs, exchanges), details, strict=True))
 
 
+def _tried(setting: Setting, node: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """The neighbours of the highest scores, and the weights of the edges to them."""
+    row = setting.judged.whole.adjacency[[node]]
+    first = np.argsort(-setting.judged.scored.scores[row.indices], kind="stable")[:NUM_TRIED]
+    return row.indices[first].astype(np.int64), row.data[first]
+
+
 def _neighbours(mixer: Mixer, mine: Mix, theirs: Sequence[Mix], setting: Setting, node: int) -> list[Candidate]:
     """Neighbours of high scores, each exchanged for an average one of the others, and the number of neighbours."""
-    row = mixer.graph.adjacency[[node]]
-    tried = np.argsort(-setting.judged.scored.scores[row.indices], kind="stable")[:NUM_TRIED]
     exchanges = [[(mine.having(other, ["degree"]), other.having(mine, ["degree"])) for other in theirs]]
     candidates = [("the number of its neighbours", partial(degree_detail, setting, node))]
-    for neighbour, weight in zip(row.indices[tried].tolist(), row.data[tried].tolist(), strict=True):
+    neighbours, weights = _tried(setting, node)
+    for neighbour, weight in zip(neighbours.tolist(), weights.tolist(), strict=True):
         brought, share = mixer.brought_by(neighbour, node, weight), weight / mine.degree
         changes = [share * (brought - other.around) for other in theirs]
         exchanges.append(
