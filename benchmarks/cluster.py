@@ -20,6 +20,7 @@ import shutil
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,7 @@ from degem.data.memmap import read_memmap
 from degem.detectors.degem.detector import used_hops
 from degem.engine import Ray
 from degem.engine.plan import Sizes, cluster_of, planned
+from degem.ops.features import dense
 from degem.propagation import Columns, choose_propagator
 
 GIB = 2**30
@@ -88,7 +90,7 @@ def fit_and_score(size: int, way: str, folder: Path) -> list[dict[str, Any]]:
     row: dict[str, Any] = {"what": "fit and score", "nodes": size, "way": way}
     with contextlib.ExitStack() as stack:
         store = stack.enter_context(tempfile.TemporaryDirectory(prefix="degem-store-", dir=folder))
-        clock, moved = measure.PhaseClock(), {}
+        clock, moved = measure.PhaseClock(), Counter[str]()
         if kind.startswith("worker"):
             start = time.perf_counter()
             address = stack.enter_context(cluster(count))[0].address
@@ -166,10 +168,10 @@ def propagate(address: str, store: Path, graph_folder: Path) -> None:
     """A driver that propagates 128 columns through ten hops, and no more."""
     graph = read_memmap(graph_folder)
     with Ray(str(store), address):
-        choose_propagator(0).keep(graph.adjacency, Columns.of(graph.features), used_hops(10)).close()
+        choose_propagator(0).keep(graph.adjacency, Columns.of(dense(graph.features)), used_hops(10)).close()
 
 
-NODE: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 200 << 20, "memory": 4 << 30}
+NODE: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 200 << 20, "memory": 3 << 30}
 
 
 @contextlib.contextmanager
@@ -184,7 +186,7 @@ def cluster(count: int) -> Iterator[tuple[Any, Any]]:
         nodes = [found.add_node(**NODE) for _ in range(count)]
         yield found, nodes[-1]
     finally:
-        found.shutdown()
+        found.shutdown()  # type: ignore[no-untyped-call]
 
 
 def warmed_up(count: int) -> None:
