@@ -13,7 +13,7 @@ NODE = {"num_cpus": 1, "object_store_memory": 100 << 20, "memory": 4 << 30}
 
 @pytest.fixture(scope="package")
 def cluster() -> Iterator[Cluster]:
-    """The cluster, and a connection to it, which the tests of this folder share; its processes end with the last of them."""
+    """The cluster, and a connection to it, for the tests of this folder; its processes end with the last of these."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         found = Cluster(initialize_head=True, head_node_args={**NODE, "num_cpus": 0, "include_dashboard": False})
