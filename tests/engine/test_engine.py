@@ -47,6 +47,8 @@ def test_hops_are_the_bits_of_one_machine(cluster: Any, small_graph: Graph, tmp_
             np.testing.assert_array_equal(kept.rows(slice(5, 9)), whole[:, 5:9])
         found = propagator.sample(graph.adjacency, columns.permuted(order), (1, 3), np.array([7, 3, 7]), **how)
         np.testing.assert_array_equal(found, some)
+        with propagator.keep(graph.adjacency, Columns.of(2 * values), (0, 2, 3), **how, weight=0.7) as kept:
+            np.testing.assert_array_equal(kept.rows(slice(0, 120)), 2 * whole)  # not what the store has of others
 
 
 @pytest.mark.parametrize("method", sorted(METHODS))
