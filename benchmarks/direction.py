@@ -21,12 +21,11 @@ import measure
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from degem.data.locations import data_root
 from directed_edges import stored_edges
 from sklearn.metrics import roc_auc_score
 
 from degem import Detector, Graph
-from degem.data.datasets import load_dataset
+from degem.data.datasets import data_root, load_dataset
 from degem.shifts.arrival import Growth
 from degem.shifts.arrival_scenarios import arrivals_of, load_arrival
 from degem.shifts.base import Settings

@@ -43,7 +43,7 @@ Generated graphs have ten edges a node and 128 dense features, and lie on disk a
 the power {fit:.2f} for a fit and {score:.2f} for scoring. Memory is the resident memory of the whole process at its
 peak; hop features beyond a quarter of the free memory (`memory_budget`) go to temporary files. A fit trains on a sample
 of at most 50,000 nodes, whatever the size of the graph; propagation and scoring touch every node and edge.
-`degem fit --dry-run` tells memory, disk and time beforehand.
+`degem fit --dry-run` tells memory, disk and time beforehand. Beyond one machine: [On a cluster](cluster.md).
 """
 
 

@@ -47,6 +47,8 @@ def test_hops_are_the_bits_of_one_machine(cluster: Any, small_graph: Graph, tmp_
             np.testing.assert_array_equal(kept.rows(slice(5, 9)), whole[:, 5:9])
         found = propagator.sample(graph.adjacency, columns.permuted(order), (1, 3), np.array([7, 3, 7]), **how)
         np.testing.assert_array_equal(found, some)
+        with propagator.keep(graph.adjacency, Columns.of(2 * values), (0, 2, 3), **how, weight=0.7) as kept:
+            np.testing.assert_array_equal(kept.rows(slice(0, 120)), 2 * whole)  # not what the store has of others
 
 
 @pytest.mark.parametrize("method", sorted(METHODS))
@@ -120,7 +122,8 @@ def test_progress_tells_tasks_and_bytes(cluster: Any, small_graph: Graph, tmp_pa
 def test_columns_are_divided_by_what_a_worker_holds() -> None:
     assert divided(1000, 128, [Node(1, 1e9)] * 2).columns == 64
     assert divided(1000, 128, [Node(4, 1e9)] * 2).columns == 16
-    assert divided(10**8, 128, [Node(4, 1e9 * 8)] * 2).columns == 6
+    assert divided(10**8, 128, [Node(4, 8e9)] * 2).columns == 6
+    assert divided(10**7, 128, [Node(1, 4e9)] * 2).columns == 16  # not 30: a line of memory is read whole
     with pytest.raises(DegemError, match=r"one column of 10,000,000,000 nodes takes 74.5 GiB on its way"):
         divided(10**10, 128, [Node(4, 8e9)])
     with pytest.raises(DegemError, match="no node with a core"):

@@ -94,12 +94,13 @@ def tell_plan(detector: Detector, graph: Graph, cluster: tuple[int, int, str], a
         for stage in stages
     ]
     print_table(("stage", "tasks", "GiB read", "GiB written", "GiB a task", "seconds"), rows)
+    driver = max(stage.memory for stage in stages if stage.tasks == 1)
     longest = max(stages, key=lambda stage: stage.seconds).name
     streamed = "; more than half of a machine's memory: they are streamed from its disk at each hop"
     typer.echo(
         f"{graph!r} on {cluster[0]} nodes of {cluster[1]} cores and {cluster[2]}: about {hours:,.2f} hours, most of it "
-        f"{longest}; {_gib(disk)} GiB of the store; {_gib(edges)} GiB of edges are mapped on each machine"
-        + (streamed if edges > cluster_of(*cluster)[0].memory / 2 else "")
+        f"{longest}; {_gib(disk)} GiB of the store; {_gib(driver)} GiB of memory where the command runs; {_gib(edges)} "
+        "GiB of edges are mapped on each machine" + (streamed if edges > cluster_of(*cluster)[0].memory / 2 else "")
     )
 
 

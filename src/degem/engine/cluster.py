@@ -322,16 +322,21 @@ def connected(address: str) -> Iterator[None]:
 
 def nodes() -> list[Node]:
     """The machines of the cluster that have cores, as they are now."""
-    alive = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    alive = [node["Resources"] for node in _machines()]
     return [Node(int(found["CPU"]), found.get("memory", 0.0)) for found in alive if found.get("CPU", 0) >= 1]
 
 
 def _everywhere(function: Callable[[str], None], argument: str) -> None:
     """Call a function on every machine."""
-    places = [NodeAffinitySchedulingStrategy(node["NodeID"], soft=True) for node in ray.nodes() if node["Alive"]]
+    places = [NodeAffinitySchedulingStrategy(node["NodeID"], soft=True) for node in _machines()]
     task = ray.remote(function)
     calls = [task.options(num_cpus=0, scheduling_strategy=place).remote(argument) for place in places]
     ray.wait(calls, num_returns=len(calls), timeout=PATIENCE)
+
+
+def _machines() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
+    return [node for node in found if node["Alive"]]
 
 
 def _room(cpus: int) -> int:

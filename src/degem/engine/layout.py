@@ -65,5 +65,7 @@ def divided(num_nodes: int, width: int, nodes: Sequence[Node]) -> Layout:
         )
     even = math.ceil(width / sum(node.cpus for node in nodes))
     columns = min(width, most, LINE * math.ceil(even / LINE))
+    if LINE < columns < width:
+        columns -= columns % LINE
     at_once = min(cpus, most // columns, math.ceil(math.ceil(width / columns) / len(nodes)))
     return Layout(columns, max(1, cpus // at_once), 8 * num_nodes * columns + PROCESS_BYTES)

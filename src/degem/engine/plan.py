@@ -13,6 +13,7 @@ from degem.propagation.propagator import LINE
 # Measured by benchmarks/cluster.py: a core's multiplications, and bytes a second between a machine and the store.
 PROPAGATED_PER_SECOND, MULTIPLIED_PER_SECOND = 0.9e9, 1.5e10
 STORE_BYTES_PER_SECOND, TRAINING_SECONDS = 5e8, 60.0
+DRIVER_BYTES = 24  # an entry of the adjacency, while the driver takes the training graph out of the whole one
 UNITS = {"M": 2**20, "G": 2**30, "T": 2**40}
 
 
@@ -71,7 +72,7 @@ def planned(sizes: Sizes, nodes: Sequence[Node], *, score_only: bool = False) ->
     Example:
         >>> stages = planned(Sizes(10**6, 2 * 10**7, 128, 128, (0, 1, 2, 3, 5, 10), 10), [Node(1, 8 * 2**30)] * 2)
         >>> [(stage.name, stage.tasks) for stage in stages][:4]
-        [('share arrays', 1), ('walk of classes', 1), ('class means', 4), ('look at features', 4)]
+        [('cut training graph', 1), ('share arrays', 1), ('walk of classes', 1), ('class means', 4)]
     """
     n, r, c = sizes.nodes, sizes.columns, max(sizes.classes, 1)
     kept, last = len(sizes.hops), sizes.hops[-1]
@@ -112,16 +113,18 @@ def planned(sizes: Sizes, nodes: Sequence[Node], *, score_only: bool = False) ->
     ]
     size = features + sizes.edge_bytes
     shared = Stage("share arrays", 1, 0.0, size, 0.0, size / STORE_BYTES_PER_SECOND)
+    subgraph = DRIVER_BYTES * sizes.entries
+    cut = Stage("cut training graph", 1, size, features, subgraph, 2 * size / STORE_BYTES_PER_SECOND)
     if score_only:
         return [shared, *scoring]
     learning = [
         walk("walk of classes", c, last, last + 1, 4.0 * n * c),
         rows("class means", features + 4.0 * n * c * (last + 1), 0.0, 2.0 * n * sizes.features * c * (last + 1)),
         looking,
-        walk("sample hops", r, last, 0, 4.0 * n * r, times=2),
+        walk("sample hops", r, last, 0, 4.0 * n * r, times=2),  # of the pool, and of one corruption
         Stage("train", 1, 0.0, 0.0, 0.0, TRAINING_SECONDS),
     ]
-    return [shared, *learning, *scoring, shared, *scoring]  # the training graph, then the whole one
+    return [cut, shared, *learning, *scoring, shared, *scoring]  # the training graph, then the whole one
 
 
 def cluster_of(nodes: int, cpus: int, memory: str) -> list[Node]:

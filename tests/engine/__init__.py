@@ -1,0 +1,1 @@
+"""A package, so that the cluster of its fixture ends with its last test."""
