@@ -30,10 +30,10 @@ import measure
 import pandas as pd
 import psutil
 import torch
-from degem.data.memmap import read_memmap
 
 import degem
 from degem import DeGEM
+from degem.data.archives import read_memmap
 from degem.detectors.degem.detector import used_hops
 from degem.engine import Ray
 from degem.engine.plan import Sizes, cluster_of, planned
@@ -186,7 +186,7 @@ def cluster(count: int) -> Iterator[tuple[Any, Any]]:
         nodes = [found.add_node(**NODE) for _ in range(count)]
         yield found, nodes[-1]
     finally:
-        found.shutdown()  # type: ignore[no-untyped-call]
+        found.shutdown()
 
 
 def warmed_up(count: int) -> None:
