@@ -1,5 +1,6 @@
 """How the energies of DeGEM's terms are put together."""
 
+import dataclasses
 import math
 
 import pytest
@@ -8,6 +9,7 @@ import torch
 from degem.detectors.degem.combine import TAIL, Combination, Tail, combine, log_tails
 
 NEEDS = torch.tensor([False, True, True])
+ONE_SIDED = torch.zeros(len(NEEDS))
 ISOLATED, CONNECTED = (torch.full((50,), alone) for alone in (True, False))
 
 
@@ -17,7 +19,7 @@ def weigh(spreads: torch.Tensor) -> torch.Tensor:
 
 
 def fitted(energies: torch.Tensor, share_isolated: float = 0.01) -> Combination:
-    return Combination.of(energies, torch.zeros(len(energies), dtype=torch.bool), NEEDS, weigh, share_isolated)
+    return Combination.of(energies, torch.zeros(len(energies), dtype=torch.bool), NEEDS, ONE_SIDED, weigh, share_isolated)
 
 
 def known(count: int = 2000) -> torch.Tensor:
@@ -99,8 +101,8 @@ def test_of_an_isolated_node_only_its_own_features_are_looked_at() -> None:
 def test_isolated_nodes_do_not_shape_the_tails_of_terms_that_need_neighbours() -> None:
     energies, isolated = known(), torch.arange(2000) < 500
     energies[:500] += 100.0
-    with_them = Combination.of(energies, isolated, NEEDS, weigh, 0.25)
-    without = Combination.of(energies[500:], isolated[500:], NEEDS, weigh, 0.25)
+    with_them = Combination.of(energies, isolated, NEEDS, ONE_SIDED, weigh, 0.25)
+    without = Combination.of(energies[500:], isolated[500:], NEEDS, ONE_SIDED, weigh, 0.25)
     torch.testing.assert_close(with_them.tail.quantiles[1:], without.tail.quantiles[1:])
     assert with_them.tail.quantiles[0, -1] > 50
 
@@ -109,3 +111,12 @@ def test_a_term_counts_by_how_far_it_spreads_within_bounds() -> None:
     spread = known() * torch.tensor([2.0, 0.1, 7.0])
     torch.testing.assert_close(fitted(spread).weights, torch.tensor([2.0, 0.1, 0.5]), rtol=0.1, atol=0)
     torch.testing.assert_close(fitted(100 * spread).weights, torch.tensor([3.0, 1.0, 0.5]))
+
+
+def test_energies_that_are_too_low_count_by_their_odds() -> None:
+    middle = Tail.of(torch.arange(1001.0)[:, None])
+    both = dataclasses.replace(middle, low_odds=torch.tensor([0.5]))
+    energies = torch.tensor([[20.0], [500.0], [980.0]])
+    one_sided, two_sided = log_tails(energies, middle).flatten(), log_tails(energies, both).flatten()
+    assert two_sided[0] == pytest.approx(-math.log(0.02) + math.log(0.5), abs=0.05)
+    assert torch.equal(two_sided[1:], one_sided[1:])

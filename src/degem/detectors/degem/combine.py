@@ -21,10 +21,12 @@ class Tail:
     Arguments:
         quantiles: Its quantiles at levels from 0 to 0.85, of shape (terms, levels).
         mean_excess: The mean of what energies above the last quantile exceed it by, of shape (terms,).
+        low_odds: How likely, beside an energy that is too high, one is that is too low, of shape (terms,); none is.
     """
 
     quantiles: Tensor
     mean_excess: Tensor
+    low_odds: Tensor | None = None
 
     @classmethod
     def of(cls, energies: Tensor) -> Tail:
@@ -65,7 +67,8 @@ def log_tails(energies: Tensor, tail: Tail) -> Tensor:
 
     :math:`-\log P(E' \ge E)` over in-distribution nodes :math:`E'`: between quantiles by interpolation, beyond the last
     by an exponential tail, :math:`-\log q + (E - u)/m`. Every term then has the same unit, and on in-distribution nodes
-    the same distribution: exponential with mean 1.
+    the same distribution: exponential with mean 1. With odds :math:`c` that it is too low, a term has the larger one of
+    that and :math:`-\log P(E' \le E) + \log c`.
 
     Arguments:
         energies: The energies of each term, of shape (n, terms).
@@ -79,11 +82,15 @@ def log_tails(energies: Tensor, tail: Tail) -> Tensor:
     heights = -torch.log1p(-levels().to(energies))
     values, quantiles = energies.T.contiguous(), tail.quantiles.to(energies)
     right = torch.searchsorted(quantiles, values.detach(), right=True).clamp(1, NUM_LEVELS - 1)
-    low, high = quantiles.gather(1, right - 1), quantiles.gather(1, right)
-    share = ((values - low) / (high - low).clamp_min(1e-12)).clamp(0, 1)
+    before, after = quantiles.gather(1, right - 1), quantiles.gather(1, right)
+    share = ((values - before) / (after - before).clamp_min(1e-12)).clamp(0, 1)
     body = heights[right - 1] + share * (heights[right] - heights[right - 1])
-    beyond = (values - quantiles[:, -1:]).clamp_min(0) / tail.mean_excess.to(energies)[:, None]
-    return (body + beyond).T
+    high = body + (values - quantiles[:, -1:]).clamp_min(0) / tail.mean_excess.to(energies)[:, None]
+    if tail.low_odds is None:
+        return high.T
+    level = (right - 1 + share) / (NUM_LEVELS - 1) * (1 - TAIL)
+    low = torch.log(tail.low_odds.to(energies))[:, None] - torch.log(level.clamp_min((1 - TAIL) / NUM_LEVELS))
+    return torch.maximum(high, low).T
 
 
 @dataclass(frozen=True)
@@ -106,6 +113,7 @@ class Combination:
         energies: Tensor,
         isolated: Tensor,
         needs: Tensor,
+        low_odds: Tensor,
         weigh: Callable[[Tensor], Tensor],
         share_isolated: float,
     ) -> Self:
@@ -115,6 +123,7 @@ class Combination:
             energies: The energies of each term, of shape (n, terms).
             isolated: Which of the nodes have no neighbours.
             needs: Which terms need neighbours.
+            low_odds: See :class:`Tail`.
             weigh: Gives the weights of the terms, by how far the energies of each spread.
             share_isolated: The share of isolated nodes among in-distribution nodes, above 0.
         """
@@ -123,6 +132,7 @@ class Combination:
         tail = Tail(
             torch.where(needs[:, None], around.quantiles, everywhere.quantiles),
             torch.where(needs, around.mean_excess, everywhere.mean_excess),
+            low_odds,
         )
         low, high = torch.quantile(connected, torch.tensor(ONE_SIGMA).to(energies), dim=0)
         weights = weigh((high - low) / 2).to(energies)

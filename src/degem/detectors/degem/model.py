@@ -117,9 +117,14 @@ class DeGEMModel(nn.Module):
         return torch.tensor([term.needs_neighbours for term in self.energy_terms], device=self.weights.device)
 
     @property
+    def low_odds(self) -> Tensor:
+        """How likely each term is too low, beside being too high."""
+        return torch.tensor([term.low_odds for term in self.energy_terms], device=self.weights.device)
+
+    @property
     def combination(self) -> Combination:
         """How the terms make one energy, as fitted."""
-        return Combination(Tail(self.quantiles, self.mean_excess), self.weights, self.alone)
+        return Combination(Tail(self.quantiles, self.mean_excess, self.low_odds), self.weights, self.alone)
 
     def combination_of(self, energies: Tensor, isolated: Tensor) -> Combination:
         """How the terms make one energy, from in-distribution nodes that they were not fitted on.
@@ -134,7 +139,8 @@ class DeGEMModel(nn.Module):
             pairs = zip(self.energy_terms, spreads.tolist(), strict=True)
             return torch.tensor([term.weight(spread, homophily) for term, spread in pairs])
 
-        return Combination.of(energies, isolated, self.needs_neighbours, weigh, self.isolated_share.item())
+        share = self.isolated_share.item()
+        return Combination.of(energies, isolated, self.needs_neighbours, self.low_odds, weigh, share)
 
     def keep(self, combination: Combination) -> None:
         """Keep how the terms are combined."""

@@ -49,12 +49,14 @@ class EnergyTerm(nn.Module, ABC):
     """One factor of the energy. To add one, write a file with a subclass and name it in ``energies/__init__.py``.
 
     Its name is where it stands in ``ScoreResult.terms``. A term that ``needs_neighbours`` says nothing about isolated
-    nodes; one that is ``smoothed`` is averaged over neighbours as far as the training labels are homophilic.
+    nodes; one that is ``smoothed`` is averaged over neighbours as far as the training labels are homophilic. Where an
+    energy can be too low as well, ``low_odds`` says how likely that is beside one that is too high.
     """
 
     name: ClassVar[str]
     smoothed: ClassVar[bool] = False
     needs_neighbours: ClassVar[bool] = True
+    low_odds: ClassVar[float] = 0.0
 
     @abstractmethod
     def fit(self, rows: TrainingRows) -> None:

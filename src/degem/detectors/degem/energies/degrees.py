@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -16,10 +18,12 @@ class DegreesEnergy(EnergyTerm):
 
     Under the configuration model an edge ends at :math:`u` with probability :math:`d_u / 2m` (Newman 2003), so this is,
     but for a constant, minus the logarithm of how likely the ends are, averaged as probabilities' inverses are. There
-    is nothing to fit. Edges drawn with no regard to that end at nodes of few edges too often.
+    is nothing to fit. Edges drawn with no regard to that end at nodes of few edges too often; new nodes that join
+    nothing but hubs, as late papers do, have too low an energy.
     """
 
     name = "degrees"
+    low_odds = math.exp(-2)
 
     def fit(self, rows: TrainingRows) -> None:
         """Nothing is learnt."""
