@@ -19,7 +19,9 @@ def weigh(spreads: torch.Tensor) -> torch.Tensor:
 
 
 def fitted(energies: torch.Tensor, share_isolated: float = 0.01) -> Combination:
-    return Combination.of(energies, torch.zeros(len(energies), dtype=torch.bool), NEEDS, ONE_SIDED, weigh, share_isolated)
+    return Combination.of(
+        energies, torch.zeros(len(energies), dtype=torch.bool), NEEDS, ONE_SIDED, weigh, share_isolated
+    )
 
 
 def known(count: int = 2000) -> torch.Tensor:
