@@ -239,7 +239,7 @@ def test_a_power_cut_leaves_parts_that_the_next_save_clears(tmp_path):
 
 def test_the_error_for_another_methods_model():
     assert "use Detector.load" in str(model_file.foreign("m", "knn", "DeGEM"))
-    assert "import the module" in str(model_file.foreign("m", "mine", "Detector"))
+    assert "import its class" in str(model_file.foreign("m", "mine", "Detector"))
 
 
 def test_links_in_a_model_folder_are_not_followed(model, tmp_path):

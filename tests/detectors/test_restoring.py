@@ -73,7 +73,7 @@ BAD = {
     "no CUDA": ("msp", parameter("device", "cuda"), "no CUDA device"),
     "no device": ("msp", parameter("device", "meta"), "choose cpu"),
     "a method that is a dict": ("msp", said("method", {}), "'method'"),
-    "a stranger": ("msp", said("method", "x"), "import the module"),
+    "a stranger": ("msp", said("method", "x"), "import its class"),
     "a missing parameter": ("msp", lambda about, _: about["parameters"].pop("dropout"), "'dropout' is missing"),
     "a missing key": ("msp", lambda about, _: about.pop("classes"), "'classes'"),
     "classes of text": ("msp", said("classes", ["0", "1"]), "'classes.0'"),

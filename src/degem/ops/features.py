@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import torch
 
 Features = NDArray[np.float32] | sp.csr_array
 BAG_SHARE, BAG_COLUMNS = 0.25, 64
@@ -129,6 +131,8 @@ def to_tensor(features: Features, device: str = "cpu") -> torch.Tensor:
 
 def sparse_csr(pointers: torch.Tensor, columns: torch.Tensor, values: torch.Tensor, shape: Any) -> torch.Tensor:
     """A sparse CSR tensor of valid parts, without PyTorch's warning that it is new."""
+    import torch  # slow to load, and reading a graph does without
+
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
         return torch.sparse_csr_tensor(pointers, columns, values, size=shape, check_invariants=False)
@@ -147,4 +151,6 @@ def inverse(norms: NDArray[np.float64]) -> NDArray[np.float32]:
 
 def _shared(array: NDArray[Any]) -> torch.Tensor:
     """A tensor on the array's memory, or on a copy if it is read-only: PyTorch has no read-only tensors."""
+    import torch
+
     return torch.from_numpy(array if array.flags.writeable else array.copy())
