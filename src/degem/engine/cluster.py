@@ -335,7 +335,7 @@ def _everywhere(function: Callable[[str], None], argument: str) -> None:
 
 
 def _machines() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
+    found: list[dict[str, Any]] = ray.nodes()
     return [node for node in found if node["Alive"]]
 
 
