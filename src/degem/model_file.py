@@ -27,7 +27,7 @@ from degem.errors import DegemError, ModelFileError, quoted
 from degem.files import STAGING, memory_limit, not_written, read_regular, replaced, sweep
 
 FORMAT = "degem-model"
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 DESCRIPTION = "model.json"
 TENSORS = "state-*.safetensors"
 LOCK = ".lock"

@@ -189,3 +189,11 @@ def test_ids_that_are_not_unique_cannot_be_asked_for() -> None:
     graph = ring(40, node_ids=["a", "a", *(f"n{i}" for i in range(2, 40))])
     with pytest.raises(GraphError, match="two nodes of the graph have the same id"):
         Norm().fit(graph).p_values(graph, only=["a"])
+
+
+def test_weights_of_edges_are_not_kept_without_a_word() -> None:
+    edges = np.array([(row, (row + step) % 40) for row in range(40) for step in (1, 3)])
+    graph = Graph.from_arrays(features=np.eye(40), edges=edges, edge_weights=np.arange(1, 81))
+    detector = Degree().fit(graph, calibration_mask=np.arange(40) % 4 == 0)
+    with pytest.raises(DegemError, match="no weights of edges"):
+        detector.calibrate(graph, graph.node_ids[:40:4], keep=True)

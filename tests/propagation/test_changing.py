@@ -72,3 +72,11 @@ def test_what_changed_is_told_by_hop() -> None:
     hops.update(path, everyone, np.ones((10, 1), np.float32), touched=everyone)
     changed = hops.update(path, np.array([0]), np.array([[5.0]], np.float32), touched=everyone[:0])
     assert [rows.tolist() for rows in changed] == [[0], [1], [0, 2], [1, 3]]
+
+
+def test_a_row_that_overflows_is_kept() -> None:
+    hops, both = ChangingHops(1, 2, tolerance=0.01), np.arange(2)
+    pair = _adjacency({(0, 1)}, 2)
+    hops.update(pair, both, np.ones((2, 2), dtype=np.float32), touched=both)
+    hops.update(pair, both[:1], np.full((1, 2), 3e38, dtype=np.float32), touched=both[:0])
+    np.testing.assert_array_equal(hops.values[1][1], np.full(2, 3e38, dtype=np.float32))

@@ -162,6 +162,8 @@ class Decisions:
 
     def _calibrate(self, graph: Graph, rows: NDArray[np.int64], keep: bool) -> None:
         """Calibrate on some rows of a graph, and learn errors on those whose class is known."""
+        if keep and graph.is_weighted:
+            raise DegemError("kept calibration nodes have no weights of edges: use keep=False, or graph.unweighted()")
         result, labels = self.score(graph), numbered_as(graph, self.class_names_)
         self.calibration_ = Calibration.of(graph, rows, np.asarray(result.scores), labels, keep=keep)
         if result.probabilities is None:

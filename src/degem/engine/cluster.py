@@ -12,6 +12,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,6 +26,7 @@ from degem.engine.stages import map_block, run_task, walk
 from degem.engine.store import Publisher, Store, Stored, forget
 from degem.errors import DegemError, one_line
 from degem.extras import needs_extra
+from degem.model_file import FORMAT_VERSION
 from degem.ops.mapped import BLOCK
 from degem.ops.neighbours import is_weighted
 from degem.propagation import propagating_by
@@ -135,7 +137,8 @@ class Ray:
     def run(self, work: Work, on_progress: OnProgress) -> list[str]:
         """Do what is not done yet; the prefixes of the outputs, one a span."""
         content = packed((work.stage, work.shared), self._publisher)
-        folder = f"{work.phase.replace(' ', '-')}-{hashlib.sha256(content).hexdigest()[:24]}/"
+        digest = hashlib.sha256(f"{version('degem')} {FORMAT_VERSION} ".encode() + content)  # of another code another
+        folder = f"{work.phase.replace(' ', '-')}-{digest.hexdigest()[:24]}/"
         prefixes = [f"{folder}{span.start}-{span.stop}-" for span in work.spans]
         there = self._place.names(folder)
         todo = deque(span for span, prefix in zip(work.spans, prefixes, strict=True) if prefix + work.last not in there)

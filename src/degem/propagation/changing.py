@@ -89,7 +89,8 @@ class ChangingHops:
     def _keep(self, hop: int, rows: NDArray[np.int64], now: NDArray[np.float32]) -> NDArray[np.int64]:
         """Keep the rows that moved, and return which these are."""
         self.num_computed += len(rows)
-        moved = np.linalg.norm(now - self._buffer[hop, rows], axis=1) > self.tolerance * np.linalg.norm(now, axis=1)
+        far = np.linalg.norm(now - self._buffer[hop, rows], axis=1)
+        moved = (far > self.tolerance * np.linalg.norm(now, axis=1)) | ~np.isfinite(far)  # what overflows has moved
         self._buffer[hop, rows[moved]] = now[moved]
         return np.asarray(rows[moved])
 

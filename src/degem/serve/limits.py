@@ -22,6 +22,7 @@ with needs_extra("serve", "the service"):
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LOGGER = logging.getLogger("degem.serve")
+METHODS = ("GET", "HEAD", "OPTIONS", "POST")
 CLIENTS = 10_000  # whose rates are remembered
 REQUEST_ID = re.compile(r"[\w.-]{1,64}")
 
@@ -98,7 +99,7 @@ class Gate:
             await send(message)
 
         try:
-            self._take_turn(headers.get("authorization") or (scope.get("client") or ("",))[0])
+            self._take_turn((scope.get("client") or ("",))[0])
             async with asyncio.timeout(self.limits.seconds):
                 body = await self._body(headers, receive)
                 await self.app(scope, _replay(body), numbered)
@@ -114,7 +115,8 @@ class Gate:
             route = scope.get("route")
             path = getattr(route, "path", "unknown")
             seconds = time.perf_counter() - begun
-            self.metrics.requests.labels(scope["method"], path, status).inc()
+            method = scope["method"] if scope["method"] in METHODS else "other"  # who asks must not make series
+            self.metrics.requests.labels(method, path, status).inc()
             self.metrics.seconds.labels(path).observe(seconds)
             told = {"request": request_id, "method": scope["method"], "path": path, "status": status}
             LOGGER.info("request", extra={"told": told | {"ms": round(1000 * seconds, 2)}})

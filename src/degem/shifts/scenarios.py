@@ -79,7 +79,9 @@ def scenario_name(dataset: str) -> str:
 
 
 def shifts_of(dataset: str) -> tuple[str, ...]:
-    """The shifts of a whole graph that make sense for a dataset; :func:`degem.shifts.arrival.arrivals_of` has others.
+    """The shifts of a whole graph that make sense for a dataset.
+
+    :func:`degem.shifts.arrival_scenarios.arrivals_of` has others.
 
     Example:
         >>> shifts_of("Cora")

@@ -122,3 +122,8 @@ def test_energies_that_are_too_low_count_by_their_odds() -> None:
     one_sided, two_sided = log_tails(energies, middle).flatten(), log_tails(energies, both).flatten()
     assert two_sided[0] == pytest.approx(-math.log(0.02) + math.log(0.5), abs=0.05)
     assert torch.equal(two_sided[1:], one_sided[1:])
+
+
+def test_a_term_that_is_constant_does_not_drown_the_others() -> None:
+    tail = Tail.of(torch.full((100, 1), 2.0))
+    assert log_tails(torch.tensor([[2.5]]), tail).item() < 100

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 TAIL, NUM_LEVELS = 0.15, 64
+LEAST_EXCESS = 0.01  # nats: a term that is constant over held-out nodes would else drown the others
 ONE_SIGMA = (0.16, 0.84)
 
 
@@ -41,7 +42,7 @@ class Tail:
         over = (energies - quantiles[-1]).clamp_min(0)
         excess = over.sum(dim=0) / (over > 0).sum(dim=0).clamp_min(1)
         spread = (quantiles[-1] - quantiles[0]) / math.log(1 / TAIL)
-        return cls(quantiles.T.contiguous(), torch.maximum(excess, 0.1 * spread).clamp_min(1e-6))
+        return cls(quantiles.T.contiguous(), torch.maximum(excess, 0.1 * spread).clamp_min(LEAST_EXCESS))
 
     def at(self, height: float) -> Tensor:
         """The energies whose tail probability is :math:`e^{-height}`, of shape (terms,).

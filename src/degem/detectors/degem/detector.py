@@ -19,7 +19,6 @@ from degem.detectors.cost import Cost
 from degem.detectors.degem.combine import Combination
 from degem.detectors.degem.cost import fit_cost
 from degem.detectors.degem.encoder_training import EncoderSettings, EncoderTrainer, Pool, draw_pool
-from degem.detectors.degem.encoding import is_table
 from degem.detectors.degem.energies import TrainingRows
 from degem.detectors.degem.energies.latent import CHAINS_AT_TEMPERATURE_ONE, HeadSettings
 from degem.detectors.degem.hold_out import hold_out
@@ -31,6 +30,7 @@ from degem.detectors.restoring import restored
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph, as_graph
 from degem.model_file import tensor_of
+from degem.ops.features import is_bag_of_words
 from degem.ops.homophily import excess_homophily, guessed_homophily, labelled_edges
 from degem.ops.langevin import LangevinSettings
 from degem.ops.logistic import fit_logistic
@@ -142,7 +142,7 @@ class DeGEM(Detector):
         """Scale and project features, train the encoder, fit the terms."""
         graph = training.graph
         some = sample_rows(graph.features, self.seed)
-        self.is_table_ = is_table(some) if self.features == "auto" else self.features == "table"
+        self.is_table_ = not is_bag_of_words(some) if self.features == "auto" else self.features == "table"
         self.model_ = model = self._new_model()
         model.rows.fit(some, np.random.default_rng(self.seed))
         means = self._class_hop_means(training)

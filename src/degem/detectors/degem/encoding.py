@@ -5,29 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 import numpy as np
-import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from degem.ops.features import Features, dense, row_counts, row_normalize, row_norms, to_tensor
 
-MIN_COLUMNS, MIN_ZEROS = 64, 0.5
 NUM_STATISTICS = 3
 BANK, NEIGHBOURS, FLOOR, AT_ONCE = 2048, 10, 1e-3, 4096
+MOST = 30.0  # of a value's logarithm: squares of what is larger are no float32
 BEYOND_COUNTING = 1e9  # dimensions of a bag of words; a model file holds no infinities
-
-
-def is_table(features: Features) -> bool:
-    """Whether features are columns of a table: not a bag of words, which is non-negative, sparse and wide.
-
-    Example:
-        >>> is_table(np.array([[0.2, -1.0]], dtype=np.float32)), is_table(np.eye(100, dtype=np.float32))
-        (True, False)
-    """
-    values = features.data if isinstance(features, sp.csr_array) else features
-    zeros = 1 - np.count_nonzero(values) / (features.shape[0] * features.shape[1])
-    return bool(features.shape[1] < MIN_COLUMNS or zeros < MIN_ZEROS or (values < 0).any())
 
 
 class FeatureRows(nn.Module, ABC):
@@ -122,8 +109,9 @@ class Table(FeatureRows):
 
     def encode(self, features: Features) -> NDArray[np.float32]:
         """Columns on one scale."""
-        z = (dense(features) - self.median.cpu().numpy()) / self.width.cpu().numpy()
-        return np.asarray(np.sign(z) * np.log1p(np.abs(z)), dtype=np.float32)
+        with np.errstate(over="ignore"):
+            z = (dense(features) - self.median.cpu().numpy()) / self.width.cpu().numpy()
+        return np.asarray(np.sign(z) * np.minimum(np.log1p(np.abs(z)), MOST), dtype=np.float32)
 
     def rarity(self, encoded: Tensor) -> Tensor:
         """The logarithm of the distance to the k-th nearest row that was kept."""
@@ -154,7 +142,7 @@ def column_scales(features: Features) -> tuple[NDArray[np.float32], NDArray[np.f
 def intrinsic_dimension(points: Tensor, neighbours: int = 20) -> float:
     r"""The maximum-likelihood estimate :math:`1 / \overline{\log(r_k / r_j)}` of Levina & Bickel (2004), over points.
 
-    Infinite where distances do not differ; of a handful of points it is 0.
+    Where distances do not differ, and of a handful of points, it is beyond counting.
 
     Example:
         >>> line = torch.rand(500, 1, generator=torch.Generator().manual_seed(0)) @ torch.ones(1, 9)
@@ -162,10 +150,10 @@ def intrinsic_dimension(points: Tensor, neighbours: int = 20) -> float:
         1
     """
     if len(points) <= 2 * neighbours:
-        return 0.0
+        return BEYOND_COUNTING
     nearest = torch.cdist(points, points).topk(neighbours + 1, largest=False).values[:, 1:] + 1e-9
     ratios = torch.log(nearest[:, -1:] / nearest[:, :-1])
-    return 1 / ratios.mean().item() if ratios.any() else torch.inf
+    return min(1 / ratios.mean().item(), BEYOND_COUNTING) if ratios.any() else BEYOND_COUNTING
 
 
 def _unfolded(encoded: Tensor) -> Tensor:
