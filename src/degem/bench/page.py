@@ -26,14 +26,14 @@ sums (signed features stay as they are), for every method alike.
 
 - **arrival**: the case of a user: new ID nodes and a few OOD nodes, absent at fitting, join the graph, which is scored
   once. False alarms and found are the shares of both with p ≤ 0.05.
-- **strict**: one configuration for all data; a fit sees the training graph alone, of which label shifts leave OOD nodes in,
-  without a label, as in the paper. [method.md](method.md) tells how the default configuration itself was chosen.
+- **strict**: one configuration for all data; a fit sees the training graph alone, in which label shifts leave OOD
+  nodes, without a label, as in the paper. [method.md](method.md) tells how the default configuration itself was chosen.
 - **oracle**: the paper's way: the step with the best test AUROC + test accuracy counts.
 
 The published figures are an oracle of one run each. Where energies are propagated, a node without neighbours keeps its
 own; the authors' programs draw it towards zero, the energy of an outlier, which helps GNNSafe and NodeSafe on structure
-shifts whose random graph has such nodes (Cora, Cornell, Actor). That random graph is as dense as the pairs that loaders hand
-out; structure cells of Chameleon, Actor and Cornell under oracle, and of the tables ablation, gcl, label-rate and
+shifts whose random graph has such nodes (Cora, Cornell, Actor). That random graph is as dense as the pairs that
+loaders hand out; structure cells of Chameleon, Actor and Cornell under oracle, and of the tables ablation, gcl, label-rate and
 gnnsafe-settings, are of one nearly twice as dense, as it was made before.
 """
 
