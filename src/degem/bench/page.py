@@ -33,8 +33,8 @@ sums (signed features stay as they are), for every method alike.
 The published figures are an oracle of one run each. Where energies are propagated, a node without neighbours keeps its
 own; the authors' programs draw it towards zero, the energy of an outlier, which helps GNNSafe and NodeSafe on structure
 shifts whose random graph has such nodes (Cora, Cornell, Actor). That random graph is as dense as the pairs that
-loaders hand out; structure cells of Chameleon, Actor and Cornell under oracle, and of the tables ablation, gcl, label-rate and
-gnnsafe-settings, are of one nearly twice as dense, as it was made before.
+loaders hand out; structure cells of Chameleon, Actor and Cornell under oracle, and of the tables ablation, gcl,
+label-rate and gnnsafe-settings, are of one nearly twice as dense, as it was made before.
 """
 
 
