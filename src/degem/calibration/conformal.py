@@ -114,7 +114,7 @@ def stratified_p_values(
         scores: Scores to judge; higher = more OOD.
         degrees: Their nodes' degrees.
         min_stratum: The fewest calibration nodes a stratum may have; see :func:`degree_strata`.
-        by_edges: Whether nodes weigh 1 / degree; see :func:`degree_weights`.
+        by_edges: Whether nodes weigh 1 / degree; see :func:`~degem.calibration.conformal.degree_weights`.
 
     Example:
         >>> stratified_p_values([1.0, 5.0], [1, 9], [2.0, 2.0], [1, 9], min_stratum=1)
