@@ -10,7 +10,8 @@ from degem.engine.layout import BLOCK_ROWS, MAP_BYTES, Node, divided
 from degem.errors import ParameterError
 from degem.propagation.propagator import LINE
 
-# Measured by benchmarks/cluster.py: a core's multiplications, and bytes a second between a machine and the store.
+# The first is from the hops of docs/architecture.md. Assumed until benchmarks/cluster.py has measured them: a core's
+# multiplications, bytes a second between a machine and the store, seconds of training.
 PROPAGATED_PER_SECOND, MULTIPLIED_PER_SECOND = 0.9e9, 1.5e10
 STORE_BYTES_PER_SECOND, TRAINING_SECONDS = 5e8, 60.0
 DRIVER_BYTES = 24  # an entry of the adjacency, while the driver takes the training graph out of the whole one
