@@ -25,7 +25,7 @@ def average(
 
     :math:`D` holds the nodes' strengths: their degrees, where no edge has a weight.
 
-    The result does not depend on the number of threads.
+    The result does not depend on the number of threads, nor, without numba's ``fastmath``, on who compiled the kernel.
 
     Arguments:
         adjacency: The adjacency :math:`A`.
@@ -109,7 +109,7 @@ def returning(adjacency: sp.csr_array, inverse: NDArray[np.float32]) -> NDArray[
     return average(adjacency, inverse[:, None], self_weight=0.0)[:, 0]
 
 
-@numba.njit(parallel=True, cache=True, fastmath=True, nogil=True)
+@numba.njit(parallel=True, cache=True, nogil=True)
 def _average(indptr: Any, indices: Any, rows: Any, self_weight: Any, weight: Any, x: Any, out: Any) -> None:
     self_weight, weight = np.float32(self_weight), np.float32(weight)
     for place in numba.prange(len(rows)):
@@ -122,7 +122,7 @@ def _average(indptr: Any, indices: Any, rows: Any, self_weight: Any, weight: Any
                 out[place, c] += share * x[indices[entry], c]
 
 
-@numba.njit(parallel=True, cache=True, fastmath=True, nogil=True)
+@numba.njit(parallel=True, cache=True, nogil=True)
 def _weighted_average(
     indptr: Any, indices: Any, weights: Any, rows: Any, self_weight: Any, weight: Any, x: Any, out: Any
 ) -> None:
