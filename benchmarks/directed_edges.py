@@ -50,10 +50,10 @@ from degem.bench.protocols import run
 from degem.bench.specs import Variant, read_spec
 from degem.data.datasets import data_root, describe, load_dataset
 from degem.data.splits import Masks, random_split
-from degem.detectors import gnnsafe, gnnsafe_pp
+from degem.detectors import logits as of_logits
 from degem.detectors.backbone import Layers, Losses
 from degem.detectors.gkde import GKDE
-from degem.detectors.mahalanobis import Mahalanobis
+from degem.detectors.latents import Mahalanobis
 from degem.detectors.odin import ODIN
 from degem.detectors.oodgat import OODGAT
 from degem.detectors.split import TrainingSet
@@ -173,8 +173,7 @@ def as_in_the_benchmark() -> Iterator[None]:
         mock.patch.object(encoders_gnn, "symmetric_product", torch.sparse.mm),
         mock.patch.object(posterior, "symmetric_product", torch.sparse.mm),
         mock.patch.object(attention, "weighted_sum", summed_one_way),
-        mock.patch.object(gnnsafe, "propagate_energy", halving_propagation),
-        mock.patch.object(gnnsafe_pp, "propagate_energy", halving_propagation),
+        mock.patch.object(of_logits, "propagate_energy", halving_propagation),
     ):
         yield
 

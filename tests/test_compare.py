@@ -15,7 +15,7 @@ from degem import Graph, read_graph
 from degem.compare import MAX_DISTINCT, compare, permutation_test
 from degem.detectors.ecod import ECOD
 from degem.detectors.feature_knn import FeatureKNN
-from degem.detectors.msp import MSP
+from degem.detectors.logits import MSP
 
 
 def test_p_values_are_those_of_shuffling() -> None:

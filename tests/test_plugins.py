@@ -101,7 +101,7 @@ def test_the_benchmark_runs_it_in_its_own_processes(
     [
         ("no-such-method", "there is no method 'no-such-method'"),
         ("no_such_module:Class", "No module named 'no_such_module'"),
-        ("degem.detectors.msp:Nothing", "has no attribute 'Nothing'"),
+        ("degem.detectors.logits:Nothing", "has no attribute 'Nothing'"),
         ("pathlib:Path", "not a subclass of degem.Detector"),
     ],
 )
@@ -115,5 +115,5 @@ def test_what_is_no_method_is_told_in_one_line(name: str, told: str) -> None:
 
 def test_a_class_by_its_module_is_the_same_class() -> None:
     registry = Registry(METHODS)
-    registry.check("degem.detectors.msp:MSP")
-    assert registry["degem.detectors.msp:MSP"] is registry["msp"]
+    registry.check("degem.detectors.logits:MSP")
+    assert registry["degem.detectors.logits:MSP"] is registry["msp"]

@@ -9,7 +9,7 @@ from scipy.special import expit, logit
 
 from degem import Graph
 from degem.calibration.trust import doubts, error_chances, fit_errors
-from degem.detectors.msp import MSP
+from degem.detectors.logits import MSP
 from degem.detectors.trivial import Degree
 from degem.errors import CalibrationWarning, DegemError, GraphError
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 from degem import DeGEM
-from degem.detectors.msp import MSP
+from degem.detectors.logits import MSP
 
 
 def test_info(run, model):

@@ -14,7 +14,7 @@ from degem import DeGEM, Detector, Graph, read_graph
 from degem.calibration import judge
 from degem.detectors.ecod import ECOD
 from degem.detectors.feature_knn import FeatureKNN
-from degem.detectors.knn import KNN
+from degem.detectors.latents import KNN
 from degem.errors import GraphError
 from degem.explain import Explanation, explain
 from degem.explain.columns import columns_of

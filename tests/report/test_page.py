@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from degem import DeGEM, Graph
-from degem.detectors.msp import MSP
+from degem.detectors.logits import MSP
 from degem.detectors.trivial import Degree
 from degem.errors import GraphError
 from degem.report import page, write_report

@@ -57,9 +57,7 @@ def demo(
 def _beside(seed: int) -> list[Detector]:
     """What DeGEM is compared with: three readings of one classifier."""
     from degem.detectors.backbone import BackboneCache
-    from degem.detectors.energy import Energy
-    from degem.detectors.gnnsafe import GNNSafe
-    from degem.detectors.msp import MSP
+    from degem.detectors.logits import MSP, Energy, GNNSafe
 
     cache = BackboneCache()
     return [kind(seed=seed).share(cache) for kind in (MSP, Energy, GNNSafe)]

@@ -77,9 +77,11 @@ class Detector(Decisions, ABC):
     registry: ClassVar[Registry] = Registry(METHODS)
 
     def __init_subclass__(cls, **keywords: Any) -> None:
-        """Register a class that gives itself a name."""
+        """Register a class that gives itself a name, and take over what the registry says of it."""
         super().__init_subclass__(**keywords)
         if "name" in cls.__dict__:
+            if cls.name in METHODS:
+                _, cls.paper, cls.needs_labels, cls.needs_exposure = METHODS[cls.name]
             Detector.registry[cls.name] = cls
 
     @property

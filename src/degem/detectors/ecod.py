@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -40,8 +39,7 @@ class ECOD(FeatureDetector):
 
     neighbour_means: bool = False
 
-    name: ClassVar[str] = "ecod"
-    paper: ClassVar[str] = "Li et al. 2022"
+    name = "ecod"
 
     def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
         self.sorted_columns_: NDArray[np.float32] = np.sort(dense(self._training_rows(training)), axis=0).T.copy()
@@ -63,7 +61,7 @@ class ECODOneHop(ECOD):
 
     neighbour_means: bool = True
 
-    name: ClassVar[str] = "ecod-1hop"
+    name = "ecod-1hop"
 
 
 def _largest_tails(sorted_columns: NDArray[np.float32], rows: Features) -> NDArray[np.float64]:

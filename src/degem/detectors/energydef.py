@@ -49,12 +49,6 @@ class EnergyDef(NetworkDetector):
         weight_decay: Adam's weight decay.
         num_epochs: Full-batch steps.
         normalize_features: Whether rows of features are scaled to unit length.
-
-    Example:
-        >>> import numpy as np
-        >>> graph = Graph.from_arrays(features=np.eye(20), edges=[(i, i + 2) for i in range(18)])
-        >>> EnergyDef(num_epochs=5).fit(graph).decision_function(graph).shape
-        (20,)
     """
 
     hidden_dim: Width = 16
@@ -70,9 +64,7 @@ class EnergyDef(NetworkDetector):
     num_epochs: Count = 200
     normalize_features: bool = True
 
-    name: ClassVar[str] = "energydef"
-    paper: ClassVar[str] = "Gong & Sun 2024"
-    needs_labels: ClassVar[bool] = False
+    name = "energydef"
 
     slope: ClassVar[float] = 0.0
 

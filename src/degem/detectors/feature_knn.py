@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import torch
@@ -29,18 +28,12 @@ class FeatureKNN(FeatureDetector):
     Arguments:
         num_neighbors: The number k; all training nodes where there are fewer.
         neighbour_means: Append the mean features of a node's neighbours to its own.
-
-    Example:
-        >>> graph = Graph.from_arrays(features=np.eye(20), edges=[(0, 1)])
-        >>> FeatureKNN().fit(graph).decision_function(graph).shape
-        (20,)
     """
 
     num_neighbors: Count = 10
     neighbour_means: bool = False
 
-    name: ClassVar[str] = "feature-knn"
-    paper: ClassVar[str] = "Ramaswamy et al. 2000"
+    name = "feature-knn"
 
     def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
         rows = self._training_rows(training)
@@ -89,4 +82,4 @@ class FeatureKNNOneHop(FeatureKNN):
 
     neighbour_means: bool = True
 
-    name: ClassVar[str] = "feature-knn-1hop"
+    name = "feature-knn-1hop"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -43,13 +43,6 @@ class GKDE(GCNDetector):
         num_teacher_epochs: Full-batch steps of the teacher.
 
     The others are those of :class:`~degem.detectors.backbone.GCNDetector`.
-
-    Example:
-        >>> import numpy as np
-        >>> from degem import Graph
-        >>> graph = Graph.from_arrays(features=np.eye(20), edges=[(i, i + 2) for i in range(18)], labels=[0, 1] * 10)
-        >>> GKDE(num_epochs=5, num_teacher_epochs=5).fit(graph).decision_function(graph).shape
-        (20,)
     """
 
     hidden_dim: Width = 16
@@ -58,8 +51,7 @@ class GKDE(GCNDetector):
     prior_weight: NonNegative = 0.1
     bandwidth: Positive = 1.0
 
-    name: ClassVar[str] = "gkde"
-    paper: ClassVar[str] = "Zhao et al. 2020"
+    name = "gkde"
 
     def _trained(self, training: TrainingSet, on_progress: OnProgress) -> tuple[GCN, History]:
         inputs = self._tensors(training.graph)

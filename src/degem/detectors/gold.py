@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -60,13 +60,6 @@ class GOLD(GCNDetector):
         side_learning_rate: Adam's step size for it and for the perceptron.
 
     The others are those of :class:`~degem.detectors.backbone.GCNDetector`.
-
-    Example:
-        >>> import numpy as np
-        >>> from degem import Graph
-        >>> graph = Graph.from_arrays(features=np.eye(20), edges=[(i, i + 2) for i in range(18)], labels=[0, 1] * 10)
-        >>> GOLD(num_epochs=5, num_diffusion_steps=5, diffusion_epochs=5).fit(graph).decision_function(graph).shape
-        (20,)
     """
 
     num_epochs: Count = 100
@@ -88,8 +81,7 @@ class GOLD(GCNDetector):
     diffusion_epochs: Count = 200
     side_learning_rate: Positive = 1e-3
 
-    name: ClassVar[str] = "gold"
-    paper: ClassVar[str] = "Wang et al. 2025"
+    name = "gold"
 
     def _trained(self, training: TrainingSet, on_progress: OnProgress) -> tuple[GCN, History]:
         if training.graph.num_nodes < 2:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -52,12 +52,6 @@ class GPN(NetworkDetector):
         warmup_epochs: Epochs in which only the flows are trained.
         num_epochs: Full-batch steps, warm-up included.
         normalize_features: Whether rows of features are scaled to unit length.
-
-    Example:
-        >>> from degem import Graph
-        >>> graph = Graph.from_arrays(features=np.eye(20), edges=[(i, i + 2) for i in range(18)], labels=[0, 1] * 10)
-        >>> GPN(num_epochs=6).fit(graph).decision_function(graph).shape
-        (20,)
     """
 
     hidden_dim: Width = 64
@@ -74,8 +68,7 @@ class GPN(NetworkDetector):
     num_epochs: Count = 200
     normalize_features: bool = True
 
-    name: ClassVar[str] = "gpn"
-    paper: ClassVar[str] = "Stadler et al. 2021"
+    name = "gpn"
 
     def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
         inputs = self._tensors(training.graph)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -32,17 +32,11 @@ class IForest(FeatureDetector):
 
     Arguments:
         neighbour_means: Append the mean features of a node's neighbours to its own.
-
-    Example:
-        >>> graph = Graph.from_arrays(features=np.eye(20), edges=[(0, 1)])
-        >>> IForest().fit(graph).decision_function(graph).shape
-        (20,)
     """
 
     neighbour_means: bool = False
 
-    name: ClassVar[str] = "iforest"
-    paper: ClassVar[str] = "Liu et al. 2008"
+    name = "iforest"
 
     def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
         from sklearn.ensemble import IsolationForest  # slow to load, and a detector that is only described does without
@@ -83,7 +77,7 @@ class IForestOneHop(IForest):
 
     neighbour_means: bool = True
 
-    name: ClassVar[str] = "iforest-1hop"
+    name = "iforest-1hop"
 
 
 def _check_trees(trees: Trees, width: int) -> None:
@@ -97,12 +91,7 @@ def _check_trees(trees: Trees, width: int) -> None:
 
 
 def path_length(num_samples: NDArray[np.int64]) -> NDArray[np.float64]:
-    r"""The mean depth of a random search tree on n samples, :math:`2 (\ln(n-1) + \gamma) - 2 (n-1)/n`.
-
-    Example:
-        >>> path_length(np.array([1, 2, 256])).round(2)
-        array([ 0.  ,  1.  , 10.24])
-    """
+    r"""The mean depth of a random search tree on n samples, :math:`2 (\ln(n-1) + \gamma) - 2 (n-1)/n`."""
     n = np.maximum(num_samples, 2).astype(np.float64)
     length = 2 * (np.log(n - 1) + np.euler_gamma) - 2 * (n - 1) / n
     return np.where(num_samples > 2, length, np.where(num_samples == 2, 1.0, 0.0))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -26,18 +25,10 @@ class LatentEBM(BackboneDetector):
     :class:`~degem.detectors.degem.energies.latent.LatentEnergy`: for a network of your own, see :func:`degem.wrap`.
 
     Arguments: those of :class:`~degem.detectors.backbone.GCNDetector`.
-
-    Example:
-        >>> import numpy as np
-        >>> from degem import Graph
-        >>> graph = Graph.from_arrays(features=np.eye(20), edges=[(i, i + 2) for i in range(18)], labels=[0, 1] * 10)
-        >>> LatentEBM(num_epochs=5).fit(graph).decision_function(graph).shape
-        (20,)
     """
 
-    reads_logits: ClassVar[bool] = False
-    name: ClassVar[str] = "latent-ebm"
-    paper: ClassVar[str] = "Chen et al. 2025"
+    reads_logits = False
+    name = "latent-ebm"
 
     def _read(self, training: TrainingSet) -> None:
         nodes = training.labelled_nodes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -35,20 +35,12 @@ class ODIN(BackboneDetector):
         perturbation: The step :math:`\varepsilon`, in units of the features' root mean square :math:`x_{rms}`.
 
     The others are those of :class:`~degem.detectors.backbone.GCNDetector`.
-
-    Example:
-        >>> import numpy as np
-        >>> from degem import Graph
-        >>> graph = Graph.from_arrays(features=np.eye(20), edges=[(i, i + 2) for i in range(18)], labels=[0, 1] * 10)
-        >>> ODIN(num_epochs=5).fit(graph).decision_function(graph).shape
-        (20,)
     """
 
     temperature: Positive = 1000.0
     perturbation: NonNegative = 0.0014
 
-    name: ClassVar[str] = "odin"
-    paper: ClassVar[str] = "Liang et al. 2018"
+    name = "odin"
 
     def _score_layers(self, layers: Layers, graph: Graph) -> Tensor:
         def loss(layers: Layers) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -48,12 +48,6 @@ class OODGAT(NetworkDetector):
         learning_rate: Adam's step size.
         num_epochs: Full-batch steps.
         normalize_features: Whether rows of features are scaled to unit length.
-
-    Example:
-        >>> from degem import Graph
-        >>> graph = Graph.from_arrays(features=np.eye(20), edges=[(i, i + 2) for i in range(18)], labels=[0, 1] * 10)
-        >>> OODGAT(num_epochs=5).fit(graph).decision_function(graph).shape
-        (20,)
     """
 
     hidden_dim: Width = 32
@@ -68,8 +62,7 @@ class OODGAT(NetworkDetector):
     num_epochs: Count = 200
     normalize_features: bool = True
 
-    name: ClassVar[str] = "oodgat"
-    paper: ClassVar[str] = "Song & Wang 2022"
+    name = "oodgat"
 
     def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
         (features, edges), (nodes, labels) = self._inputs(training.graph), self._labelled(training)

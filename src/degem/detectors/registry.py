@@ -35,22 +35,22 @@ NEAREST = "Ramaswamy et al. 2000"
 METHODS = {
     "degem": Listed("degem.detectors.degem.DeGEM", "Chen et al. 2025", needs_labels=False),
     "degem-published": Listed("degem.detectors.degem_published.DeGEMPublished", "Chen et al. 2025", needs_labels=False),
-    "energy": Listed("degem.detectors.energy.Energy", "Liu et al. 2020"),
-    "energy-ft": Listed("degem.detectors.energy_ft.EnergyFT", "Liu et al. 2020", needs_exposure=True),
+    "energy": Listed("degem.detectors.logits.Energy", "Liu et al. 2020"),
+    "energy-ft": Listed("degem.detectors.exposure.EnergyFT", "Liu et al. 2020", needs_exposure=True),
     "energydef": Listed("degem.detectors.energydef.EnergyDef", "Gong & Sun 2024", needs_labels=False),
     "gkde": Listed("degem.detectors.gkde.GKDE", "Zhao et al. 2020"),
-    "gnnsafe": Listed("degem.detectors.gnnsafe.GNNSafe", "Wu et al. 2023"),
-    "gnnsafe++": Listed("degem.detectors.gnnsafe_pp.GNNSafePP", "Wu et al. 2023", needs_exposure=True),
+    "gnnsafe": Listed("degem.detectors.logits.GNNSafe", "Wu et al. 2023"),
+    "gnnsafe++": Listed("degem.detectors.exposure.GNNSafePP", "Wu et al. 2023", needs_exposure=True),
     "gold": Listed("degem.detectors.gold.GOLD", "Wang et al. 2025"),
     "gpn": Listed("degem.detectors.gpn.GPN", "Stadler et al. 2021"),
-    "grasp": Listed("degem.detectors.grasp.GRASP", "Ma et al. 2024"),
-    "knn": Listed("degem.detectors.knn.KNN", "Sun et al. 2022"),
+    "grasp": Listed("degem.detectors.logits.GRASP", "Ma et al. 2024"),
+    "knn": Listed("degem.detectors.latents.KNN", "Sun et al. 2022"),
     "latent-ebm": Listed("degem.detectors.latent_ebm.LatentEBM", "Chen et al. 2025"),
-    "mahalanobis": Listed("degem.detectors.mahalanobis.Mahalanobis", "Lee et al. 2018"),
-    "msp": Listed("degem.detectors.msp.MSP", "Hendrycks & Gimpel 2017"),
-    "nodesafe": Listed("degem.detectors.nodesafe.NodeSafe", "Yang et al. 2025"),
+    "mahalanobis": Listed("degem.detectors.latents.Mahalanobis", "Lee et al. 2018"),
+    "msp": Listed("degem.detectors.logits.MSP", "Hendrycks & Gimpel 2017"),
+    "nodesafe": Listed("degem.detectors.logits.NodeSafe", "Yang et al. 2025"),
     "odin": Listed("degem.detectors.odin.ODIN", "Liang et al. 2018"),
-    "oe": Listed("degem.detectors.oe.OE", "Hendrycks et al. 2019", needs_exposure=True),
+    "oe": Listed("degem.detectors.exposure.OE", "Hendrycks et al. 2019", needs_exposure=True),
     "oodgat": Listed("degem.detectors.oodgat.OODGAT", "Song & Wang 2022"),
     "residualflow": Listed("degem.detectors.residualflow.ResidualFlow", "Zisselman & Tamar 2020"),
     "rsl": Listed("degem.detectors.rsl.RSL", "Yang et al. 2025b", needs_labels=False),
@@ -81,7 +81,7 @@ class Registry(MutableMapping[str, "type[Detector]"]):
     Example:
         >>> Registry({"msp": METHODS["msp"]})["msp"].__name__
         'MSP'
-        >>> Registry({})["degem.detectors.msp:MSP"].__name__
+        >>> Registry({})["degem.detectors.logits:MSP"].__name__
         'MSP'
     """
 

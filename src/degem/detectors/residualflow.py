@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -31,7 +31,7 @@ class ResidualFlow(BackboneDetector):
     .. math:: s = -\max_c \log p_\theta(\Sigma^{-1/2} (h - \mu_c) \mid c)
 
     :math:`\mu_c` and the common :math:`\Sigma` are those of the training nodes, so the linear part is the Gaussian of
-    :class:`~degem.detectors.mahalanobis.Mahalanobis`; the residual part is a RealNVP whose last layers start at zero,
+    :class:`~degem.detectors.latents.Mahalanobis`; the residual part is a RealNVP whose last layers start at zero,
     that is, at this Gaussian. Differences from the authors' program: one flow conditioned on the class in place of one
     flow a class, which few training nodes a class could not fit; Ledoit–Wolf covariance, as the plain one is singular
     there; full-batch steps of 1e-4 where theirs are 1e-5 on batches of 256.
@@ -42,21 +42,14 @@ class ResidualFlow(BackboneDetector):
         flow_learning_rate: Their Adam's step size.
 
     The others are those of :class:`~degem.detectors.backbone.GCNDetector`.
-
-    Example:
-        >>> from degem import Graph
-        >>> graph = Graph.from_arrays(features=np.eye(20), edges=[(i, i + 2) for i in range(18)], labels=[0, 1] * 10)
-        >>> ResidualFlow(num_epochs=5, num_flow_steps=5).fit(graph).decision_function(graph).shape
-        (20,)
     """
 
     num_couplings: Depth = 10
     num_flow_steps: Count = 200
     flow_learning_rate: Positive = 1e-4
 
-    reads_logits: ClassVar[bool] = False
-    name: ClassVar[str] = "residualflow"
-    paper: ClassVar[str] = "Zisselman & Tamar 2020"
+    reads_logits = False
+    name = "residualflow"
 
     def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
         from sklearn.covariance import LedoitWolf  # slow to load, and a detector that is only described does without

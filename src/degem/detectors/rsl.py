@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -45,12 +45,6 @@ class RSL(EnergyDef):
         energy_share: The share :math:`\alpha` of the Langevin step in a made-up feature.
 
     The others are those of :class:`~degem.detectors.energydef.EnergyDef`.
-
-    Example:
-        >>> from degem import Graph
-        >>> graph = Graph.from_arrays(features=np.eye(20), edges=[(i, i + 2) for i in range(18)])
-        >>> RSL(num_epochs=5).fit(graph).decision_function(graph).shape
-        (20,)
     """
 
     resonance_steps: Count = 47
@@ -59,10 +53,9 @@ class RSL(EnergyDef):
     energy_share: Fraction = 0.5
     learning_rate: Positive = 0.01
 
-    name: ClassVar[str] = "rsl"
-    paper: ClassVar[str] = "Yang et al. 2025b"
+    name = "rsl"
 
-    slope: ClassVar[float] = 0.01
+    slope = 0.01
 
     def _fit(self, training: TrainingSet, on_progress: OnProgress) -> History:
         unknown = np.setdiff1d(np.arange(training.graph.num_nodes), training.nodes)

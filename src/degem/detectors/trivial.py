@@ -30,7 +30,6 @@ class _Trivial(Detector):
     """The base of detectors whose score is minus one number read off each node."""
 
     needs_labels = False
-    paper = "a trivial control, for reading benchmarks"
 
     @abstractmethod
     def _amount(self, graph: Graph) -> NDArray[Any]:

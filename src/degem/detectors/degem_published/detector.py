@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -67,9 +67,7 @@ class DeGEMPublished(Detector):
         (1797,)
     """
 
-    name: ClassVar[str] = "degem-published"
-    paper: ClassVar[str] = "Chen et al. 2025"
-    needs_labels: ClassVar[bool] = False
+    name = "degem-published"
 
     version: Literal["paper", "release"] = "paper"
     num_hops: Depth = 5
