@@ -17,9 +17,9 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from degem.nn.heads import MLPEnergy
-from degem.ops.energy import contrastive_divergence, logit_energy
+from degem.nn.degem_published import MLPEnergy
 from degem.ops.langevin import LangevinSettings, fresh_chains, langevin, replayed_chains
+from degem.ops.losses import contrastive_divergence, logit_energy
 
 RADIUS, SPREAD, EXTENT = 2.0, 0.3, 3.5
 HIDDEN, BATCH, NUM_STEPS = 256, 512, 2000

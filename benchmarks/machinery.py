@@ -109,7 +109,7 @@ def steps_in_full_width() -> Iterator[None]:
     def sample(head: Any, positions: Any, summary: Any, settings: Any, generator: Any) -> Any:
         return langevin(positions, lambda h: head.gradient(h, summary), settings, generator)
 
-    with patch("degem.nn.heads.MLPEnergy.sample", sample):
+    with patch("degem.nn.degem_published.MLPEnergy.sample", sample):
         yield
 
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from degem.nn.encoders import MultiHopEncoder, OneLayerEncoder
+from degem.nn.degem_published import MultiHopEncoder, OneLayerEncoder
 
 
 def test_multi_hop_encoder_equals_the_formula() -> None:

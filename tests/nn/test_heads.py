@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from degem.nn.heads import MLPEnergy
+from degem.nn.degem_published import MLPEnergy
 from degem.ops.langevin import LangevinSettings, langevin
 
 HEADS = [

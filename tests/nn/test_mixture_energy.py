@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from degem.nn.heads import MixtureEnergy
-from degem.ops.density import fit_mixture
+from degem.nn.degem import MixtureEnergy
+from degem.ops.estimates import fit_mixture
 
 
 @pytest.fixture

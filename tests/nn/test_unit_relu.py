@@ -2,7 +2,7 @@
 
 import torch
 
-from degem.nn.encoders import unit_relu
+from degem.nn.degem import unit_relu
 
 
 def test_each_row_of_each_hop_is_scaled_by_itself() -> None:

@@ -2,7 +2,7 @@
 
 import torch
 
-from degem.nn.heads import WaveClassifier
+from degem.nn.degem import WaveClassifier
 
 
 def test_products_of_waves_are_the_kernel() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from degem.ops.density import fit_mixture
+from degem.ops.estimates import fit_mixture
 
 
 def clouds(per_class: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

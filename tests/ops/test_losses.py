@@ -5,9 +5,8 @@ import math
 import pytest
 import torch
 
-from degem.ops import contrast
-from degem.ops.contrast import grace_loss, infomax_loss, sugrl_loss
-from degem.ops.energy import contrastive_divergence, energy_readout, logit_energy
+from degem.ops import losses
+from degem.ops.losses import contrastive_divergence, energy_readout, grace_loss, infomax_loss, logit_energy, sugrl_loss
 
 
 @pytest.fixture
@@ -40,7 +39,7 @@ def test_grace(generator: torch.Generator) -> None:
 
 
 def test_grace_in_blocks_has_the_plain_gradient(generator: torch.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(contrast, "BLOCK", 4)
+    monkeypatch.setattr(losses, "BLOCK", 4)
     first, second = (torch.randn(7, 3, generator=generator, requires_grad=True) for _ in range(2))
     z = torch.nn.functional.normalize(torch.cat([first, second]))
     similarity = z @ z.T / 0.5

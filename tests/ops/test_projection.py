@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.sparse as sp
 
-from degem.ops.projection import fit_projection
+from degem.ops.estimates import fit_projection
 
 
 def low_rank(rank: int, seed: int) -> np.ndarray:

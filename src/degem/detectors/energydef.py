@@ -15,8 +15,8 @@ from degem.detectors.split import TrainingSet
 from degem.errors import GraphError
 from degem.graph import Graph
 from degem.nn.gpr_energy import GPREnergy
-from degem.ops.energy import contrastive_divergence
 from degem.ops.langevin import LangevinSettings, fresh_chains, langevin
+from degem.ops.losses import contrastive_divergence
 from degem.parameters import Count, Depth, Dropout, NonNegative, Positive, Width
 from degem.training import History, OnProgress, descend, evaluating, seeded, train
 

@@ -13,7 +13,7 @@ from degem.detectors.logits import PropagatedEnergy
 from degem.detectors.split import TrainingSet
 from degem.errors import GraphError
 from degem.graph import Graph, NodeSet
-from degem.ops.energy import energy_margin_loss, logit_energy, uniform_cross_entropy
+from degem.ops.losses import energy_margin_loss, logit_energy, uniform_cross_entropy
 from degem.parameters import NonNegative, Positive
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class OE(ExposureDetector):
 class EnergyFT(ExposureDetector):
     r"""Energy of a classifier trained with squared hinge margins on exposure nodes (Liu et al. 2020).
 
-    The loss is cross-entropy plus :math:`\lambda` times :func:`~degem.ops.energy.energy_margin_loss`; the score
+    The loss is cross-entropy plus :math:`\lambda` times :func:`~degem.ops.losses.energy_margin_loss`; the score
     is :math:`-T \log \sum_y e^{g_y / T}`. GNNSafe's benchmark picks exposure nodes by the indices of the *training*
     nodes and cuts the longer of the two groups; here the exposure nodes are used, all of them.
 

@@ -12,8 +12,8 @@ from torch.distributions import Dirichlet, kl_divergence
 from degem.detectors.backbone import GCNDetector, Layers, Losses
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
-from degem.ops.energy import squared_error_risk, vacuity
 from degem.ops.graph_kernel import kernel_evidence
+from degem.ops.losses import squared_error_risk, vacuity
 from degem.parameters import Count, NonNegative, Positive, Width
 from degem.training import History, OnProgress, seeded
 

@@ -17,7 +17,7 @@ from degem.detectors.split import TrainingSet
 from degem.errors import GraphError, NotFittedError
 from degem.graph import Graph
 from degem.nn.diffusion import Diffusion
-from degem.ops.energy import energy_margin_loss, logit_energy
+from degem.ops.losses import energy_margin_loss, logit_energy
 from degem.parameters import Count, Depth, Dropout, Fraction, NonNegative, Positive, Width
 from degem.propagation.smoothing import propagate_energy
 from degem.training import History, OnProgress, descend, evaluating, seeded, train

@@ -18,7 +18,7 @@ from degem.detectors.restoring import restored
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
 from degem.model_file import tensor_of
-from degem.ops.energy import uncertain_cross_entropy
+from degem.ops.losses import uncertain_cross_entropy
 from degem.parameters import Count, Depth, Dropout, Fraction, NonNegative, NonNegativeInt, Positive, Width
 from degem.training import History, OnProgress, evaluating, seeded, train
 

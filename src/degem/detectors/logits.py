@@ -12,7 +12,7 @@ from torch import Tensor
 from degem.detectors.backbone import BackboneDetector, GCNDetector, Layers, Losses
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph
-from degem.ops.energy import bounded_uniform_loss, logit_energy
+from degem.ops.losses import bounded_uniform_loss, logit_energy
 from degem.parameters import Depth, Fraction, NonNegative, NonNegativeInt, Positive
 from degem.propagation.smoothing import propagate_augmented, propagate_energy
 
@@ -138,7 +138,7 @@ class GRASP(BackboneDetector):
 class NodeSafe(PropagatedEnergy):
     r"""GNNSafe's score on logits that are bounded and uniform (Yang et al. 2025).
 
-    The loss is cross-entropy plus :math:`\lambda_2` times :func:`~degem.ops.energy.bounded_uniform_loss` on the
+    The loss is cross-entropy plus :math:`\lambda_2` times :func:`~degem.ops.losses.bounded_uniform_loss` on the
     training nodes, the latter after ``warmup_epochs``. The score is propagated energy,
     :math:`e^{(k)} = \eta e^{(k-1)} + (1 - \eta) D^{-1} A e^{(k-1)}`. The authors' program passes the weight of another
     loss (1 by default) for :math:`\eta`, so that nothing is propagated; here it is the paper's :math:`\eta`.

@@ -17,7 +17,7 @@ from degem.detectors.split import TrainingSet
 from degem.graph import Graph
 from degem.nn.attention import Attended, OODGATNetwork
 from degem.ops.adjacency import Edges, looped_edges
-from degem.ops.energy import uniform_cross_entropy
+from degem.ops.losses import uniform_cross_entropy
 from degem.parameters import Count, Depth, Dropout, Fraction, NonNegative, Positive, Width
 from degem.training import History, OnProgress, descend, evaluating, seeded, train
 

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from degem.ops.logistic import fit_logistic
+from degem.ops.estimates import fit_logistic
 
 PSEUDO_EDGES = 5.0
 GUESS_PENALTY = 3e-4

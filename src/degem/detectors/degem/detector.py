@@ -30,11 +30,10 @@ from degem.detectors.restoring import restored
 from degem.detectors.split import TrainingSet
 from degem.graph import Graph, as_graph
 from degem.model_file import tensor_of
+from degem.ops.estimates import fit_logistic, fit_projection, sample_rows
 from degem.ops.features import is_bag_of_words
 from degem.ops.homophily import excess_homophily, guessed_homophily, labelled_edges
 from degem.ops.langevin import LangevinSettings
-from degem.ops.logistic import fit_logistic
-from degem.ops.projection import fit_projection, sample_rows
 from degem.parameters import Count, Depth, Dropout, NonNegative, NonNegativeInt, Positive, Width
 from degem.propagation.hop_features import class_hop_means
 from degem.propagation.smoothing import smooth_over_neighbours

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from degem.detectors.degem.hop_batch import HopBatch
 from degem.detectors.degem.hop_inputs import HopInputs
 from degem.detectors.degem.model import DeGEMModel
-from degem.ops.contrast import infomax_loss
+from degem.ops.losses import infomax_loss
 
 MAX_POOL = 50_000
 MAX_CORRUPTIONS = 15

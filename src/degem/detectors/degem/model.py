@@ -16,8 +16,7 @@ from degem.detectors.degem.energies.classes import ClassEnergy
 from degem.detectors.degem.energies.contrast import ContrastEnergy
 from degem.detectors.degem.energies.latent import HeadSettings
 from degem.detectors.degem.hop_batch import HopBatch, Latent
-from degem.nn.encoders import HopDirectionEncoder
-from degem.nn.heads import WaveClassifier
+from degem.nn.degem import HopDirectionEncoder, WaveClassifier
 
 MAX_DEVIATION = 6.0
 ENCODER_TEMPERATURE = 4.0

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from degem.nn.encoders import MultiHopEncoder, OneLayerEncoder
-from degem.nn.heads import Discriminator, MLPEnergy
-from degem.ops.energy import logit_energy
+from degem.nn.degem_published import Discriminator, MLPEnergy, MultiHopEncoder, OneLayerEncoder
+from degem.ops.losses import logit_energy
 from degem.propagation.hop_products import HopProducts
 
 if TYPE_CHECKING:

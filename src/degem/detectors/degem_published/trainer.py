@@ -16,10 +16,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from degem.detectors.degem_published.model import PublishedModel
-from degem.ops.contrast import grace_loss, infomax_loss, sugrl_loss
-from degem.ops.energy import contrastive_divergence, energy_readout
 from degem.ops.features import Features
 from degem.ops.langevin import fresh_chains, replayed_chains
+from degem.ops.losses import contrastive_divergence, energy_readout, grace_loss, infomax_loss, sugrl_loss
 from degem.propagation.hop_products import HopProducts, hop_products
 from degem.training import descend
 

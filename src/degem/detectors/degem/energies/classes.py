@@ -7,8 +7,8 @@ from torch import Tensor, nn
 
 from degem.detectors.degem.energies.base import EnergyTerm, TrainingRows
 from degem.detectors.degem.hop_batch import HopBatch, Latent
-from degem.ops.energy import logit_energy
-from degem.ops.logistic import fit_logistic
+from degem.ops.estimates import fit_logistic
+from degem.ops.losses import logit_energy
 
 PENALTY, PRIOR = 3e-4, 0.02
 

@@ -13,10 +13,10 @@ from torch.nn import functional as F
 
 from degem.detectors.degem.energies.base import EnergyTerm, TrainingRows
 from degem.detectors.degem.hop_batch import Latent
-from degem.nn.heads import MixtureEnergy
-from degem.ops.density import fit_mixture
-from degem.ops.energy import contrastive_divergence
+from degem.nn.degem import MixtureEnergy
+from degem.ops.estimates import fit_mixture
 from degem.ops.langevin import LangevinSettings, langevin
+from degem.ops.losses import contrastive_divergence
 
 HEAD_DIM, NUM_STEPS, BATCH, LEARNING_RATE, AVERAGING = 64, 50, 256, 2e-3, 0.95
 STEP_SIZE = 0.05

@@ -1,4 +1,4 @@
-"""Heads on latents: energies with their gradients in closed form, a critic, a classifier."""
+"""Modules of DeGEM: the encoder of hop features, the energy of a mixture and its head, and the classifier by waves."""
 
 from __future__ import annotations
 
@@ -8,117 +8,84 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from degem.ops.density import Mixture
-from degem.ops.langevin import LangevinSettings, langevin_along
+from degem.ops.estimates import Mixture
 
+GAIN, LEAK = 4.0, 0.1  # of the encoder
 NUM_WAVES, BANDWIDTH = 128, 2.0
 
 
-class MLPEnergy(nn.Module):
-    r"""A two-layer energy head :math:`f(h, s) = w^\top \mathrm{ReLU}(W [h \| \rho s] + b) + b'`.
+class HopDirectionEncoder(nn.Module):
+    r"""The default's encoder, which sees where each hop points, and how long it is, as separate inputs.
+
+    Each hop's direction :math:`X^{(\ell)} / \|X^{(\ell)}\|` is projected to :math:`d`, and so are the standardised
+    log-lengths (with log-degree); each projection is scaled to length 4, then ReLU and dropout; all are concatenated
+    and mapped to :math:`d`. Lengths and degrees of an OOD node can be far out: this way they cannot drown the rest.
 
     Arguments:
+        in_dim: The number of feature columns :math:`r`.
+        num_inputs: The number of hops that are used.
+        num_lengths: The number of log-lengths.
         latent_dim: The size :math:`d` of the latent.
-        hidden_dim: The width of the hidden layer.
-        condition_weight: The weight :math:`\rho` of the summary; 0 leaves it out (no conditional energy).
-        batch_norm: BatchNorm after the ReLU, as the authors' release has it: energies are then taken in training mode,
-            chains move in evaluation mode.
-        dropout: The dropout probability after that.
+        dropout: The dropout probability.
 
     Example:
-        >>> MLPEnergy(8)(torch.randn(5, 8), torch.randn(8)).shape
-        torch.Size([5])
+        >>> encoder = HopDirectionEncoder(4, 3, 5, 8)
+        >>> encoder(torch.randn(3, 6, 4) @ encoder.hop_weight, torch.ones(3, 6, 1), torch.randn(6, 5)).shape
+        torch.Size([6, 8])
     """
 
     def __init__(
-        self,
-        latent_dim: int,
-        hidden_dim: int = 64,
-        *,
-        condition_weight: float = 1.0,
-        batch_norm: bool = False,
-        dropout: float = 0.0,
+        self, in_dim: int, num_inputs: int, num_lengths: int, latent_dim: int, *, dropout: float = 0.3
     ) -> None:
         super().__init__()
-        self.condition_weight, self.dropout = condition_weight, dropout
-        self.hidden = nn.Linear(latent_dim * (2 if condition_weight else 1), hidden_dim)
-        self.norm = nn.BatchNorm1d(hidden_dim) if batch_norm else None
-        self.out = nn.Linear(hidden_dim, 1)
+        self.hop_weight = nn.Parameter(torch.randn(num_inputs, in_dim, latent_dim) / in_dim**0.5)
+        self.hop_bias = nn.Parameter(torch.zeros(num_inputs, 1, latent_dim))
+        self.lengths = nn.Linear(num_lengths, latent_dim)
+        self.fuse = nn.Linear((num_inputs + 1) * latent_dim, latent_dim)
+        self.dropout = dropout
 
-    def forward(self, latents: Tensor, summary: Tensor) -> Tensor:
-        """Energies of shape (n,)."""
-        active = F.relu(self._hidden(latents, summary))
-        if self.norm is not None:
-            active = self.norm(active)
-        energies: Tensor = self.out(F.dropout(active, self.dropout, self.training)).squeeze(1)
-        return energies
+    def forward(self, products: Tensor, inverse_norm: Tensor, lengths: Tensor) -> Tensor:
+        """Latents of shape (n, d).
 
-    @torch.no_grad()
-    def gradient(self, latents: Tensor, summary: Tensor) -> Tensor:
-        r"""The gradient :math:`\nabla_h f = W_h^\top (w \odot 1[z > 0])` in evaluation mode: two small products."""
-        active = self._hidden(latents, summary) > 0
-        return (active * self._slope()) @ self.hidden.weight[:, : latents.shape[1]]
-
-    @torch.no_grad()
-    def sample(
-        self, positions: Tensor, summary: Tensor, settings: LangevinSettings, generator: torch.Generator
-    ) -> Tensor:
-        r"""Chains moved :math:`K` Langevin steps in evaluation mode.
-
-        The energy changes only along the rows of :math:`W_h`, so chains walk in that space of 64 dimensions, not of
-        :math:`d`: see :func:`~degem.ops.langevin.langevin_along`.
+        Arguments:
+            products: Hop features times ``hop_weight``, of shape (hops, n, d).
+            inverse_norm: One over the length of each hop's row, of shape (hops, n, 1).
+            lengths: Standardised log-lengths, of shape (n, e).
         """
-        dim = positions.shape[1]
-        basis, mixing = torch.linalg.qr(self.hidden.weight[:, :dim].T)  # z = mixingᵀ u + bias with u = basisᵀ h
-        bias, pull = self._bias(summary, dim), torch.mul(mixing, self._slope()).T.contiguous()
-
-        def gradient(u: Tensor) -> Tensor:
-            hidden = torch.addmm(bias, u, mixing)
-            torch.gt(hidden, 0, out=hidden)
-            return torch.mm(hidden, pull)
-
-        return langevin_along(basis, positions, gradient, settings, generator)
-
-    def _hidden(self, latents: Tensor, summary: Tensor) -> Tensor:
-        dim = latents.shape[1]
-        return F.linear(latents, self.hidden.weight[:, :dim], self._bias(summary, dim))
-
-    def _bias(self, summary: Tensor, dim: int) -> Tensor:
-        """The bias of the hidden layer with the part that the summary adds, the same for every latent."""
-        bias: Tensor = self.hidden.bias
-        return bias + self.condition_weight * (self.hidden.weight[:, dim:] @ summary) if self.condition_weight else bias
-
-    def _slope(self) -> Tensor:
-        """The weight of each active hidden unit, with BatchNorm in evaluation mode folded in."""
-        slope: Tensor = self.out.weight[0]
-        if self.norm is None:
-            return slope
-        variance = torch.as_tensor(self.norm.running_var)
-        return slope * self.norm.weight / torch.sqrt(variance + self.norm.eps)
+        last = (0, 0, 0, 0, 0, 1)  # the lengths come after the hops: no bias but their own, and as they are
+        active = unit_relu(
+            torch.cat([products, self.lengths(lengths)[None]]),
+            F.pad(self.hop_bias, last),
+            self.dropout if self.training else 0.0,
+            F.pad(inverse_norm, last, value=1.0),
+        )
+        weight = GAIN * self.fuse.weight  # scaling the weight is cheaper than scaling its input
+        return F.leaky_relu(F.linear(active, weight, self.fuse.bias), LEAK)
 
 
-class Discriminator(nn.Module):
-    r"""The bilinear critic of Deep Graph Infomax: logits :math:`h^\top W s + b`.
+def unit_relu(products: Tensor, bias: Tensor, dropout: float, scale: Tensor | None = None) -> Tensor:
+    r"""The hops :math:`[\phi(s^{(0)} Z^{(0)} + b^{(0)}) \| \cdots \| \phi(s^{(L)} Z^{(L)} + b^{(L)})]` side by side.
+
+    :math:`\phi` scales each row to unit length, then ReLU, then dropout, whose mask comes from PyTorch's global
+    generator.
 
     Arguments:
-        latent_dim: The size :math:`d` of the latent.
-        bias: Whether there is a bias :math:`b`, as the authors' release has.
+        products: The projected hops :math:`Z`, of shape (hops, n, d).
+        bias: Their bias :math:`b`, of shape (hops, 1, d).
+        dropout: The dropout probability; 0 for none.
+        scale: A factor :math:`s` for each row, of shape (hops, n, 1); 1 if None.
+
+    Returns:
+        A tensor of shape (n, hops · d).
 
     Example:
-        >>> Discriminator(8)(torch.randn(5, 8), torch.randn(8)).shape
-        torch.Size([5])
+        >>> import torch
+        >>> unit_relu(torch.tensor([[[3.0, 4.0]], [[-1.0, 0.0]]]), torch.zeros(2, 1, 2), 0.0)
+        tensor([[0.6000, 0.8000, 0.0000, 0.0000]])
     """
-
-    def __init__(self, latent_dim: int, *, bias: bool = False) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.empty(latent_dim, latent_dim))
-        self.bias = nn.Parameter(torch.zeros(1)) if bias else None
-        nn.init.xavier_uniform_(self.weight)
-
-    def forward(self, latents: Tensor, summary: Tensor) -> Tensor:
-        """Logits of shape (n,)."""
-        logits = latents @ (self.weight @ summary)
-        return logits if self.bias is None else logits + self.bias
+    scaled = products if scale is None else scale * products
+    active = F.dropout(F.relu(F.normalize(scaled + bias, dim=2)), dropout)
+    return active.transpose(0, 1).flatten(1)
 
 
 class MixtureEnergy(nn.Module):
