@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from degem.data.columns import open_table
-from degem.data.treatments import column_values
 from degem.errors import GraphError, quoted
 from degem.graph import Graph, as_graph
 from degem.graph_inputs import as_array, label_array, node_indices
@@ -95,6 +93,9 @@ def read_outputs(path: str | Path, graph: Graph) -> tuple[NDArray[np.float32], l
             its first column.
         graph: The graph.
     """
+    from degem.data.columns import open_table  # slow to load, and every detector asks this module for num_logits
+    from degem.data.treatments import column_values
+
     path = Path(path)
     if path.suffix == ".npy":
         try:
