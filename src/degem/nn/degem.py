@@ -27,11 +27,6 @@ class HopDirectionEncoder(nn.Module):
         num_lengths: The number of log-lengths.
         latent_dim: The size :math:`d` of the latent.
         dropout: The dropout probability.
-
-    Example:
-        >>> encoder = HopDirectionEncoder(4, 3, 5, 8)
-        >>> encoder(torch.randn(3, 6, 4) @ encoder.hop_weight, torch.ones(3, 6, 1), torch.randn(6, 5)).shape
-        torch.Size([6, 8])
     """
 
     def __init__(
@@ -98,10 +93,6 @@ class MixtureEnergy(nn.Module):
         dim: The size of a point.
         num_components: The number of classes, at least 1.
         hidden_dim: The width of :math:`f`.
-
-    Example:
-        >>> MixtureEnergy(3, 2, 8)(torch.randn(5, 3)).shape
-        torch.Size([5])
     """
 
     mean: Tensor
@@ -177,10 +168,6 @@ class WaveClassifier(nn.Module):
         num_classes: The number of classes C.
         num_waves: The number of waves :math:`m`.
         bandwidth: The bandwidth :math:`h`.
-
-    Example:
-        >>> WaveClassifier(8, 3)(torch.zeros(5, 8)).shape
-        torch.Size([5, 3])
     """
 
     frequency: Tensor

@@ -23,10 +23,6 @@ class MultiHopEncoder(nn.Module):
         latent_dim: The size :math:`d` of the latent.
         dropout: The dropout probability.
         release: No bias, and the initial weights of the authors' release.
-
-    Example:
-        >>> MultiHopEncoder(4, 2, 8)(torch.randn(3, 5, 4)).shape
-        torch.Size([5, 8])
     """
 
     def __init__(
@@ -61,10 +57,6 @@ class OneLayerEncoder(nn.Module):
     Arguments:
         in_dim: The number of feature columns :math:`r`.
         latent_dim: The size :math:`d` of the latent.
-
-    Example:
-        >>> OneLayerEncoder(4, 8)(torch.randn(2, 5, 4)).shape
-        torch.Size([5, 8])
     """
 
     def __init__(self, in_dim: int, latent_dim: int) -> None:
@@ -96,10 +88,6 @@ class MLPEnergy(nn.Module):
         batch_norm: BatchNorm after the ReLU, as the authors' release has it: energies are then taken in training mode,
             chains move in evaluation mode.
         dropout: The dropout probability after that.
-
-    Example:
-        >>> MLPEnergy(8)(torch.randn(5, 8), torch.randn(8)).shape
-        torch.Size([5])
     """
 
     def __init__(
@@ -175,10 +163,6 @@ class Discriminator(nn.Module):
     Arguments:
         latent_dim: The size :math:`d` of the latent.
         bias: Whether there is a bias :math:`b`, as the authors' release has.
-
-    Example:
-        >>> Discriminator(8)(torch.randn(5, 8), torch.randn(8)).shape
-        torch.Size([5])
     """
 
     def __init__(self, latent_dim: int, *, bias: bool = False) -> None:

@@ -24,10 +24,6 @@ class Diffusion(nn.Module):
         dim: The dimension of the latents.
         hidden_dim: The width of the hidden layer.
         num_steps: The number of diffusion steps :math:`T`.
-
-    Example:
-        >>> Diffusion(4, 8, num_steps=10).sample(5).shape
-        torch.Size([5, 4])
     """
 
     betas: Tensor

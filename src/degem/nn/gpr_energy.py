@@ -23,13 +23,6 @@ class GPREnergy(nn.Module):
         dropout: The share of hidden units dropped in training.
         edge_dropout: The share of entries of the adjacency dropped in training.
         slope: The slope of :math:`\phi` below zero; 0 is a ReLU.
-
-    Example:
-        >>> from degem.ops.adjacency import gcn_adjacency
-        >>> import scipy.sparse as sp
-        >>> network = GPREnergy(4, 8, num_layers=2, dropout=0.1, edge_dropout=0.25)
-        >>> network(network.project(torch.ones(5, 4)), gcn_adjacency(sp.csr_array((5, 5), dtype="float32"))).shape
-        torch.Size([5])
     """
 
     def __init__(

@@ -31,10 +31,6 @@ class RadialDensities(nn.Module):
         dim: The dimension of the latents.
         num_classes: The number of stacks.
         num_layers: The number of radial flows of each.
-
-    Example:
-        >>> RadialDensities(4, num_classes=2, num_layers=3)(torch.zeros(5, 4)).shape
-        torch.Size([5, 2])
     """
 
     def __init__(self, dim: int, *, num_classes: int, num_layers: int) -> None:

@@ -45,10 +45,6 @@ def fit_mixture(points: Array, labels: NDArray[np.int64] | None = None) -> Mixtu
     Arguments:
         points: The points :math:`z`, of shape (n, d).
         labels: The class of each; all one class if None.
-
-    Example:
-        >>> fit_mixture(np.random.default_rng(0).standard_normal((50, 2))).centres.shape
-        (1, 2)
     """
     from sklearn.covariance import ledoit_wolf  # slow to load, and scoring does without
 
@@ -96,12 +92,7 @@ def fit_logistic(
 
 
 def sample_rows(features: Features, seed: int) -> Features:
-    """All rows of the features, or a seeded sample where there are very many: enough for their leading directions.
-
-    Example:
-        >>> sample_rows(np.eye(5, dtype=np.float32), 0).shape
-        (5, 5)
-    """
+    """All rows of the features, or a seeded sample where there are very many: enough for their leading directions."""
     rows = features.shape[0]
     if rows <= MAX_ROWS:
         return features
@@ -130,10 +121,6 @@ def fit_projection(
         num_random: How many random directions :math:`q`.
         seed: Seed of the singular and of the random ones.
         wanted: Vectors not to be lost, of shape (any, :math:`d_0`).
-
-    Example:
-        >>> fit_projection(np.eye(5, dtype=np.float32), 2, 1, seed=0).shape
-        (5, 3)
     """
     from sklearn.utils.extmath import randomized_svd  # slow to load, and scoring does without
 

@@ -98,12 +98,7 @@ def langevin_along(
 
 
 def fresh_chains(count: int, dim: int, settings: LangevinSettings, generator: torch.Generator) -> Tensor:
-    """Starting points of new chains, of shape (count, dim).
-
-    Example:
-        >>> fresh_chains(2, 3, LangevinSettings(), torch.Generator()).shape
-        torch.Size([2, 3])
-    """
+    """Starting points of new chains, of shape (count, dim)."""
     if settings.start == "normal":
         return torch.randn(count, dim, generator=generator, device=generator.device)
     return 2 * torch.rand(count, dim, generator=generator, device=generator.device) - 1
@@ -119,11 +114,6 @@ def replayed_chains(
         count: How many chains to start.
         settings: The share of fresh ones and where those start.
         generator: Source of the choice.
-
-    Example:
-        >>> chains, rows = replayed_chains(torch.zeros(4, 2), 3, LangevinSettings(fresh_share=0.0), torch.Generator())
-        >>> chains.shape, rows.shape
-        (torch.Size([3, 2]), torch.Size([3]))
     """
     rows = torch.randperm(len(buffer), generator=generator, device=buffer.device)[:count]
     fresh = torch.rand(len(rows), 1, generator=generator, device=buffer.device) < settings.fresh_share

@@ -18,9 +18,6 @@ def release(array: Any) -> None:
     """Let go of the pages of a file-backed memory map that were read or written so far; their content stays.
 
     Anything else, a private (copy-on-write) map too, is left as it is.
-
-    Example:
-        >>> release(np.ones(3))
     """
     base = _shared_map(array)
     if base is not None and hasattr(mmap, "MADV_DONTNEED"):
@@ -65,22 +62,12 @@ def _shared_map(array: NDArray[Any]) -> mmap.mmap | None:
 
 
 def default_budget() -> float:
-    """The memory that hop features may take, in MiB: a quarter of what the machine, or its container, has left.
-
-    Example:
-        >>> default_budget() > 0
-        True
-    """
+    """The memory that hop features may take, in MiB: a quarter of what the machine, or its container, has left."""
     return BUDGET_SHARE * available_mib()
 
 
 def available_mib() -> float:
-    """The memory that the machine, or its container, has left, in MiB.
-
-    Example:
-        >>> available_mib() > 0
-        True
-    """
+    """The memory that the machine, or its container, has left, in MiB."""
     return min(_available(), _container_left()) / 2**20
 
 
