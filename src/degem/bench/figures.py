@@ -43,10 +43,10 @@ def _overall(results: Results, protocol: str) -> Figure | None:
     means = overall(entries(spec, results.rows, protocol)) if spec else []
     if not means:
         return None
-    kinds = list(dict.fromkeys(one.graphs for one in means))
+    kinds = list(dict.fromkeys(one.group for one in means))
     figure = Figure(figsize=(9, 3.2 * len(kinds)), layout="constrained")
     for kind, axes in zip(kinds, np.atleast_1d(figure.subplots(len(kinds), 1)), strict=True):
-        here = sorted((one for one in means if one.graphs == kind), key=lambda one: one.ours)
+        here = sorted((one for one in means if one.group == kind), key=lambda one: one.ours)
         places = np.arange(len(here))
         axes.bar(places, [one.ours for one in here], color=BLUE, label=f"ours, {protocol}")
         known = [(at, one.published) for at, one in zip(places, here, strict=True) if not math.isnan(one.published)]

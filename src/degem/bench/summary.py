@@ -6,7 +6,7 @@ import itertools
 import json
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -235,20 +235,20 @@ def _ranks(parts: dict[str, str], means: dict[str, Estimate | None], metric: str
 
 @dataclass(frozen=True)
 class Overall:
-    """A method's mean over the places of a kind of graph.
+    """A method's mean over a group of places.
 
     Arguments:
         row: The method.
         part: Its part of the table.
-        graphs: ``homophilic`` or ``heterophilic``.
-        ours: Our mean over places.
+        group: What the places have in common: ``homophilic`` or ``heterophilic`` graphs, or a kind of shift.
+        ours: Our mean over places, NaN where one is lacking, or means would not compare.
         published: The paper's mean over the same places, NaN where it lacks one.
         count: The number of places.
     """
 
     row: str
     part: str
-    graphs: str
+    group: str
     ours: float
     published: float
     count: int
@@ -256,16 +256,22 @@ class Overall:
 
 def overall(table: Sequence[Entry]) -> list[Overall]:
     """Means over the places of homophilic and of heterophilic graphs; only methods that have every place."""
-    found: list[Overall] = []
-    for graphs, datasets in (("homophilic", HOMOPHILIC), ("heterophilic", HETEROPHILIC)):
-        here = [entry for entry in table if entry.dataset in datasets]
-        wanted = {(entry.dataset, entry.shift) for entry in here}
+    groups = (("homophilic", HOMOPHILIC), ("heterophilic", HETEROPHILIC))
+    found = means_over({name: [e for e in table if e.dataset in datasets] for name, datasets in groups})
+    return [one for one in found if not math.isnan(one.ours)]
+
+
+def means_over(groups: Mapping[str, Sequence[Entry]]) -> list[Overall]:
+    """The mean of each row over the places of each group of entries."""
+    found = []
+    for group, here in groups.items():
+        count = len({(entry.dataset, entry.shift) for entry in here})
         for row in dict.fromkeys(entry.row for entry in here):
-            mine = [entry for entry in here if entry.row == row and entry.ours]
-            if wanted and len(mine) == len(wanted):
-                figures = [entry.ours.mean for entry in mine if entry.ours]
-                printed = float(np.mean([entry.published for entry in mine]))
-                found.append(Overall(row, mine[0].part, graphs, float(np.mean(figures)), printed, len(mine)))
+            mine = [entry for entry in here if entry.row == row]
+            figures = [entry.ours.mean for entry in mine if entry.ours]
+            ours = float(np.mean(figures)) if len(figures) == count else math.nan
+            published = float(np.mean([entry.published for entry in mine]))
+            found.append(Overall(row, mine[0].part, group, ours, published, count))
     return found
 
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-import numpy as np
-
 from degem.bench.comparison import Comparison
 from degem.bench.formats import PLAIN, Grid
 from degem.bench.specs import Spec
 from degem.bench.store import Row, csv_line
-from degem.bench.summary import PARTS, Entry, Overall, entries, notes, overall
+from degem.bench.summary import PARTS, Entry, Overall, entries, means_over, notes, overall
 from degem.shifts.scenarios import kind_of
 
 BESIDE = {"false_alarm": "false alarms", "found": "found"}
@@ -115,31 +113,20 @@ def _number(value: float, sign: str = "") -> str:
 
 
 def _means_by_shift(table: list[Entry]) -> list[Overall]:
-    """Means over the cells of a kind of shift; a row that lacks one of them has none, or means would not compare."""
-    kinds = {shift: kind_of(shift) for shift in dict.fromkeys(entry.shift for entry in table)}
-    kinds = {shift: shift if kind == "manipulation" else kind for shift, kind in kinds.items()}
-    return [
-        Overall(row, mine[0].part, kind, mean, math.nan, count)
-        for kind in dict.fromkeys(kinds.values())
-        for count in [len({(entry.dataset, entry.shift) for entry in table if kinds[entry.shift] == kind})]
-        for row in dict.fromkeys(entry.row for entry in table)
-        for mine in [[entry for entry in table if entry.row == row and kinds[entry.shift] == kind]]
-        for mean in [_mean_of_all(mine, count)]
-        if mine
-    ]
-
-
-def _mean_of_all(mine: Sequence[Entry], count: int) -> float:
-    figures = [entry.ours.mean for entry in mine if entry.ours]
-    return float(np.mean(figures)) if len(figures) == count else math.nan
+    """Means over the cells of a kind of shift."""
+    groups: dict[str, list[Entry]] = {}
+    for entry in table:
+        kind = kind_of(entry.shift)
+        groups.setdefault(entry.shift if kind == "manipulation" else kind, []).append(entry)
+    return means_over(groups)
 
 
 def _means_grid(title: str, means: list[Overall], below: tuple[str, ...], *, published: bool) -> Grid:
-    counts = {one.graphs: one.count for one in means}
+    counts = {one.group: one.count for one in means}
     header = ["method"]
     for kind, count in counts.items():
         header += [f"{kind} ({count} cells)", *(("paper", "Δ") if published else ())]
-    by_kind = {(one.row, one.graphs): one for one in means}
+    by_kind = {(one.row, one.group): one for one in means}
 
     def texts(one: Overall | None) -> list[str]:
         figures = ["", "", ""]
