@@ -1,11 +1,11 @@
-"""Hop features equal the equations written out densely, of all nodes and of a few."""
+"""Hop features equal the equations written out densely."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from degem import Graph
-from degem.propagation.hop_features import hop_features, hop_rows
+from degem.propagation.hop_features import hop_features
 
 
 def dense_operator(graph: Graph, beta: float) -> np.ndarray:
@@ -26,15 +26,6 @@ def test_hops_equal_the_dense_transcription(small_graph: Graph, beta: float) -> 
     for hop in hops:
         np.testing.assert_allclose(hop, expected, rtol=1e-4, atol=1e-5)
         expected = dense_operator(graph, beta) @ expected
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-def test_rows_equal_full_propagation(small_graph: Graph, sparse: bool) -> None:
-    x = np.asarray(small_graph.features)
-    nodes = np.array([3, 77])
-    rows = hop_rows(small_graph.adjacency, sp.csr_array(x) if sparse else x, nodes, 3, 0.5)
-    whole = hop_features(small_graph.adjacency, x, 3, self_weight=0.5)
-    np.testing.assert_allclose(np.stack(rows), whole[:, nodes], atol=1e-4)
 
 
 def without_edges_of_the_first(adjacency: sp.csr_array) -> sp.csr_array:

@@ -42,11 +42,7 @@ class MultiHopEncoder(nn.Module):
         """The weights that the encoder's hops are multiplied with, of shape (L + 1, r, d)."""
         return self.hop_weight
 
-    def forward(self, hops: Tensor) -> Tensor:
-        """Latents of shape (n, d) from hop features of shape (L + 1, n, r)."""
-        return self.latents(torch.bmm(hops, self.projection))
-
-    def latents(self, products: Tensor) -> Tensor:
+    def forward(self, products: Tensor) -> Tensor:
         """Latents of shape (n, d) from the products of the hops with the projection, of shape (L + 1, n, d)."""
         return F.relu(self.fuse(unit_relu(products, self.hop_bias, self.dropout if self.training else 0.0)))
 
@@ -69,11 +65,7 @@ class OneLayerEncoder(nn.Module):
         """The weights that the first hop is multiplied with, of shape (1, r, d)."""
         return self.linear.weight.T[None]
 
-    def forward(self, hops: Tensor) -> Tensor:
-        """Latents of shape (n, d) from the one-hop features, the second of ``hops``."""
-        return self.latents(torch.bmm(hops[1:2], self.projection))
-
-    def latents(self, products: Tensor) -> Tensor:
+    def forward(self, products: Tensor) -> Tensor:
         """Latents of shape (n, d) from the product of the first hop with the projection, of shape (1, n, d)."""
         return F.relu(products.squeeze(0) + self.linear.bias)
 

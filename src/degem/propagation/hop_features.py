@@ -1,4 +1,4 @@
-"""Hop features X, SX, …, S^L X of all nodes, of a few, or as means of classes."""
+"""Hop features X, SX, …, S^L X of all nodes, or as means of classes."""
 
 from __future__ import annotations
 
@@ -39,39 +39,6 @@ def hop_features(
     for block in propagator.hops(adjacency, Columns.of(x).over(root), num_hops, self_weight=self_weight):
         np.multiply(block.values, root, out=hops[block.hop, :, block.columns])
     return hops
-
-
-def hop_rows(
-    adjacency: sp.csr_array,
-    features: NDArray[np.float32] | sp.csr_array,
-    nodes: NDArray[np.int64],
-    num_hops: int,
-    self_weight: float,
-) -> list[NDArray[np.float32]]:
-    r"""Rows of :math:`X, SX, …, S^L X` for some nodes only.
-
-    Features are propagated a few columns at a time and only these rows kept, so memory does not follow the hops.
-
-    Arguments:
-        adjacency: The adjacency :math:`A`, symmetric CSR without self-loops.
-        features: The features :math:`X`, of shape :math:`(n, d_0)`.
-        nodes: The k nodes asked for.
-        num_hops: The number of hops :math:`L`.
-        self_weight: The weight :math:`β` of a node itself.
-
-    Returns:
-        :math:`L + 1` dense arrays of shape (k, d₀).
-
-    Example:
-        >>> path = sp.csr_array(np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=np.float32))
-        >>> hop_rows(path, np.eye(3, dtype=np.float32), np.array([0]), 1, 0.5)[1]
-        array([[0.5       , 0.70710677, 0.        ]], dtype=float32)
-    """
-    num_nodes, width = features.shape
-    root, hops = root_degrees(adjacency), range(num_hops + 1)
-    columns = Columns.by_block(width, lambda rows, columns: dense(features[rows, columns])).over(root)
-    propagator = choose_propagator(8 * num_nodes * width)
-    return list(propagator.sample(adjacency, columns, hops, nodes, self_weight=self_weight) * root[nodes])
 
 
 def class_hop_means(

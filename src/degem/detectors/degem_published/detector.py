@@ -19,7 +19,6 @@ from degem.graph import Graph
 from degem.ops.features import row_normalize
 from degem.ops.langevin import LangevinSettings
 from degem.parameters import Depth, Dropout, Fraction, NonNegative, NonNegativeInt, Positive, Width
-from degem.propagation.hop_features import hop_rows
 from degem.propagation.hop_products import hop_products
 from degem.propagation.smoothing import propagate_energy
 from degem.training import History, OnProgress, evaluating, seeded, train
@@ -126,17 +125,8 @@ class DeGEMPublished(Detector):
     @torch.no_grad()
     def embed(self, graph: Any, *, nodes: ArrayLike | None = None) -> NDArray[np.float32]:
         """The latent of each node; with ``nodes``, indices, of these only."""
-        graph = self._checked(graph)
-        if nodes is None:
-            return torch.cat([latents.cpu() for latents in self._latent_blocks(graph)]).numpy()
-        with evaluating(self.model_):
-            latents: torch.Tensor = self.model_.encoder(torch.stack(self.hop_rows(graph, np.asarray(nodes))))
-            return latents.cpu().numpy()
-
-    def hop_rows(self, graph: Graph, nodes: NDArray[np.int64]) -> list[torch.Tensor]:
-        """Hop features of some nodes, as the encoder sees them."""
-        rows = hop_rows(graph.adjacency, row_normalize(graph.features), nodes, self.num_hops, self.self_weight)
-        return [torch.from_numpy(hop).to(self.device) for hop in rows]
+        latents = torch.cat([block.cpu() for block in self._latent_blocks(self._checked(graph))]).numpy()
+        return latents if nodes is None else latents[np.asarray(nodes)]
 
     def _state(self) -> dict[str, torch.Tensor]:
         return self.model_.state_dict()
@@ -154,4 +144,4 @@ class DeGEMPublished(Detector):
                 graph.adjacency, row_normalize(graph.features), self.num_hops, self_weight=self.self_weight
             )
             for block in self.model_.products(whole).split(BLOCK, dim=1):
-                yield self.model_.encoder.latents(block)
+                yield self.model_.encoder(block)

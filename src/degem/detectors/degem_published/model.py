@@ -58,7 +58,8 @@ class PublishedModel(nn.Module):
 
     def latents(self, graph: HopProducts) -> Tensor:
         """Latents h of every node, of shape (n, d)."""
-        return self.encoder.latents(self.products(graph))
+        latents: Tensor = self.encoder(self.products(graph))
+        return latents
 
     def energies(self, latents: Tensor) -> Tensor:
         """The score of each latent: f(h, s), or the energy of the class logits."""
