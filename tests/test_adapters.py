@@ -8,7 +8,7 @@ from sklearn.utils import estimator_checks
 
 from degem import DeGEM
 from degem.adapters import PyODDetector, SklearnDetector
-from degem.detectors.feature_knn import FeatureKNN
+from degem.detectors.features import FeatureKNN
 
 
 @pytest.fixture

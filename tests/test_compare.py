@@ -13,8 +13,7 @@ from scipy.stats import permutation_test as scipy_permutation_test
 
 from degem import Graph, read_graph
 from degem.compare import MAX_DISTINCT, compare, permutation_test
-from degem.detectors.ecod import ECOD
-from degem.detectors.feature_knn import FeatureKNN
+from degem.detectors.features import ECOD, FeatureKNN
 from degem.detectors.logits import MSP
 
 

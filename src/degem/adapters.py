@@ -26,7 +26,7 @@ class SklearnDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
 
     Example:
         >>> from degem.data.demo import digits_graph
-        >>> from degem.detectors.ecod import ECOD
+        >>> from degem.detectors.features import ECOD
         >>> adapter = SklearnDetector(ECOD(), alpha=0.1)
         >>> sorted(set(adapter.fit_predict(digits_graph()).tolist()))
         [-1, 1]
@@ -68,7 +68,7 @@ class PyODDetector(BaseEstimator):  # type: ignore[misc]
 
     Example:
         >>> from degem.data.demo import digits_graph
-        >>> from degem.detectors.ecod import ECOD
+        >>> from degem.detectors.features import ECOD
         >>> round(float(PyODDetector(ECOD(), contamination=0.2).fit(digits_graph()).labels_.mean()), 2)
         0.2
     """

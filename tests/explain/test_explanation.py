@@ -12,8 +12,7 @@ import scipy.sparse as sp
 
 from degem import DeGEM, Detector, Graph, read_graph
 from degem.calibration import judge
-from degem.detectors.ecod import ECOD
-from degem.detectors.feature_knn import FeatureKNN
+from degem.detectors.features import ECOD, FeatureKNN
 from degem.detectors.latents import KNN
 from degem.errors import GraphError
 from degem.explain import Explanation, explain

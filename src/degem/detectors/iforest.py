@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from degem.detectors.base import ScoreResult
-from degem.detectors.feature_rows import FeatureDetector
+from degem.detectors.features import FeatureDetector
 from degem.detectors.split import TrainingSet
 from degem.errors import ModelFileError
 from degem.graph import Graph
