@@ -83,16 +83,9 @@ def _check_members(members: list[zipfile.ZipInfo]) -> None:
 
 def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> NDArray[Any]:
     with archive.open(member) as file:
-        dtype, order, shape, _ = _header(file, member.file_size)
-        array = np.empty(shape, dtype, order)
-        flat = array.reshape(-1, order="A").view(np.uint8) if array.size else np.empty(0, dtype=np.uint8)
-        filled = 0
-        while filled < len(flat):
-            piece = file.read(min(1 << 20, len(flat) - filled))
-            if not piece:
-                raise EOFError(f"{quoted(member.filename)} ends early")
-            flat[filled : filled + len(piece)] = np.frombuffer(piece, dtype=np.uint8)
-            filled += len(piece)
+        _header(file, member.file_size)
+    with archive.open(member) as file:  # NumPy reads what the parser below has found to be plain, and of this size
+        array: NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False, max_header_size=MAX_HEADER)
         if file.read(1):  # also makes zipfile compare the checksum
             raise ValueError(f"{quoted(member.filename)} goes on behind its array")
     return array
