@@ -61,13 +61,13 @@ class Critics(nn.Module):
         """Tell the right pairs of rows from the wrong ones; what is kept is best on rows that are held out."""
         optimizer = torch.optim.Adam(self.parameters(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY)
         least = torch.full_like(self.log_scale, math.inf)
-        best, found = [parameter.detach().clone() for parameter in self.parameters()], 0
+        best, best_step = [parameter.detach().clone() for parameter in self.parameters()], 0
         for step in range(1, NUM_STEPS + 1):
             draws = [torch.randperm(len(trained), generator=rng, device=trained.device) for _ in range(NUM_CRITICS)]
             chosen = trained[torch.stack(draws)[:, :BATCH]]
             logits = self.logits(dropout(own[chosen], DROPOUT, rng), dropout(context[chosen], DROPOUT, rng))
             target = torch.arange(chosen.shape[1], device=trained.device).repeat(NUM_CRITICS)
-            both = [F.cross_entropy(way.flatten(0, 1), target) for way in (logits, logits.mT)]
+            both = [F.cross_entropy(pairs.flatten(0, 1), target) for pairs in (logits, logits.mT)]
             optimizer.zero_grad()
             (NUM_CRITICS * (both[0] + both[1])).backward()
             optimizer.step()
@@ -78,8 +78,8 @@ class Critics(nn.Module):
                 missed = (others - right).mean(dim=1)[:, None, None]
                 better, least = missed < least, torch.minimum(missed, least)
                 best = [torch.where(better, now, then) for now, then in zip(self.parameters(), best, strict=True)]
-                found = step if better.any() else found
-                if step - found >= PATIENCE:
+                best_step = step if better.any() else best_step
+                if step - best_step >= PATIENCE:
                     break
         with torch.no_grad():
             for parameter, kept in zip(self.parameters(), best, strict=True):
@@ -110,10 +110,10 @@ class AffinityEnergy(EnergyTerm):
 
     def __init__(self, hops: Sequence[int], width: int) -> None:
         super().__init__()
-        self.places = [place for place, hop in enumerate(hops) if 1 <= hop <= 2]
-        self.critics = Critics(width, len(self.places))
+        self.hop_indices = [index for index, hop in enumerate(hops) if 1 <= hop <= 2]
+        self.critics = Critics(width, len(self.hop_indices))
         self.register_buffer("own_mean", torch.zeros(width))
-        self.register_buffer("context_mean", torch.zeros(len(self.places) * width))
+        self.register_buffer("context_mean", torch.zeros(len(self.hop_indices) * width))
 
     def fit(self, rows: TrainingRows) -> None:
         """Train the critics on nodes of the training graph that have neighbours."""
@@ -125,12 +125,12 @@ class AffinityEnergy(EnergyTerm):
         order = rows.rng.permutation(np.flatnonzero(rows.latent.log_degree.cpu().numpy() > 0))
         count = max(int(HELD_OUT * len(order)), min(len(order), 5))
         held_out, trained = (torch.from_numpy(part).to(own.device) for part in (order[:count], order[count:]))
-        some = torch.from_numpy(np.resize(order, NUM_REFERENCES) if len(order) else np.zeros(NUM_REFERENCES, int))
+        sample = torch.from_numpy(np.resize(order, NUM_REFERENCES) if len(order) else np.zeros(NUM_REFERENCES, int))
         if len(trained) > 1:
             self.critics.train_on(own, context, trained, held_out[:MAX_HELD_OUT], rows.generator)
         with torch.no_grad():
-            self.critics.own_references.copy_(own[some] @ self.critics.own)
-            self.critics.context_references.copy_(context[some] @ self.critics.context)
+            self.critics.own_references.copy_(own[sample] @ self.critics.own)
+            self.critics.context_references.copy_(context[sample] @ self.critics.context)
 
     def forward(self, latent: Latent) -> Tensor:
         """The energy of each row."""
@@ -143,7 +143,7 @@ class AffinityEnergy(EnergyTerm):
         return min(spread, MOST)
 
     def _inputs(self, batch: HopBatch) -> tuple[Tensor, Tensor]:
-        hops = [batch.hops[place] for place in self.places]
+        hops = [batch.hops[index] for index in self.hop_indices]
         floors = [LEAST_LEFT * hop.norm(dim=1, keepdim=True) + 1e-8 for hop in hops]
         if len(hops) > 1:
             hops[1] = hops[1] - batch.returning[:, None] * batch.hops[0]
