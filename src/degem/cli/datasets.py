@@ -7,13 +7,13 @@ from typing import Any
 
 import typer
 
+from degem.cli import options
 from degem.cli.common import print_json, print_table
-from degem.cli.options import AsJson, DataDir
 
 
 def datasets(
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
+    data_dir: options.DataDir = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """List the datasets, their statistics, and whether they are on this machine.
 

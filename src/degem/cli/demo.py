@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from degem.cli.common import check_folder, print_json, print_table, write_table
+from degem.cli import options
+from degem.cli.common import check_folder, prepare_machine, print_json, print_table, write_table
 from degem.cli.evaluate import judged, measured
-from degem.cli.options import AsJson, Mkdir, Seed, prepare_machine
 
 ALPHA = 0.05
 
@@ -23,12 +23,12 @@ def demo(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where graphs, models, scores and reports go.")] = Path(
         "demo"
     ),
-    mkdir: Mkdir = False,
-    seed: Seed = 0,
+    mkdir: options.Mkdir = False,
+    seed: options.Seed = 0,
     threads: Annotated[
         int, typer.Option(min=1, help="CPU threads to use; graphs this small gain nothing from a second.")
     ] = 1,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Train DeGEM on two bundled graphs, let new nodes arrive, and show how well it finds the strange ones.
 

@@ -4,20 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from degem.cli.common import check_folder, exposed_nodes, print_json
-from degem.cli.fit import checked_fit
-from degem.cli.messages import tell
-from degem.cli.options import (
-    Alpha,
-    AsJson,
-    Exposure,
-    GraphArgument,
-    Inputs,
-    Mkdir,
-    ModelArgument,
-    ModelOut,
-    takes_inputs,
-)
+from degem.cli import options
+from degem.cli.common import answer, check_folder, exposed_nodes
+from degem.cli.fit import timed_fit
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,17 +15,17 @@ if TYPE_CHECKING:
     from degem import Detector, Graph
 
 
-@takes_inputs
+@options.takes_inputs
 def update(
-    model: ModelArgument,
-    graph: GraphArgument,
-    out: ModelOut = None,
-    mkdir: Mkdir = False,
-    alpha: Alpha = 0.05,
+    model: options.ModelArgument,
+    graph: options.GraphArgument,
+    out: options.ModelOut = None,
+    mkdir: options.Mkdir = False,
+    alpha: options.Alpha = 0.05,
     *,
-    inputs: Inputs,
-    exposure: Exposure = None,
-    as_json: AsJson = False,
+    inputs: options.Inputs,
+    exposure: options.Exposure = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Fit MODEL again on GRAPH as it has grown, with the method and settings that it was fitted with.
 
@@ -45,19 +34,23 @@ def update(
 
     Example: degem update model march/ --out model-march
     """
+    from degem.cli.progress import progress_bar
+
     check_folder(out, mkdir)
     old = inputs.detector(model)
     loaded = inputs.graph(graph, model=old, needed=[exposure])
     flagged = old.predict(loaded, alpha=alpha) == 1
     new = type(old)(**old.get_params(deep=False))
     learnt = loaded if old.classes_ else loaded.subgraph(_trusted(loaded, old, flagged))
-    checked_fit(
-        new,
-        learnt,
-        train_mask=None if old.classes_ else _all_of(learnt),
-        keep_calibration_nodes=old.calibration_.features is not None,
-        exposure=exposed_nodes(learnt, exposure),
-    )
+    with progress_bar() as on_progress:
+        timed_fit(
+            new,
+            learnt,
+            on_progress,
+            train_mask=None if old.classes_ else _all_of(learnt),
+            keep_calibration_nodes=old.calibration_.features is not None,
+            exposure=exposed_nodes(learnt, exposure),
+        )
     now = new.predict(loaded, alpha=alpha)
     new.save(out or model)
     changes = {
@@ -65,14 +58,13 @@ def update(
         "calibration_nodes": (len(old.calibration_), len(new.calibration_)),
         "flagged": (float(flagged.mean()), float(now.mean())),
     }
-    if as_json:
-        pairs = {name: {"before": before, "after": after} for name, (before, after) in changes.items()}
-        print_json({"model": str(out or model), "method": new.name, **pairs})
-        return
+    pairs = {name: {"before": before, "after": after} for name, (before, after) in changes.items()}
     (trained, trains), (held, holds), (share, shares) = changes.values()
-    tell(
+    answer(
+        {"model": str(out or model), "method": new.name, **pairs},
+        as_json,
         f"{new.name} fitted again on {trains:,} nodes ({trained:,} before), calibrated on {holds:,} ({held:,}); "
-        f"{shares:.1%} of the graph's nodes flagged ({share:.1%}): {out or model}"
+        f"{shares:.1%} of the graph's nodes flagged ({share:.1%}): {out or model}",
     )
 
 
