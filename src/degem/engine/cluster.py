@@ -53,25 +53,15 @@ LOST = (
 
 @dataclass(frozen=True)
 class Work:
-    """Tasks that differ in a span of columns or rows alone.
+    """Tasks that differ in a span of columns or rows alone."""
 
-    Arguments:
-        phase: What is being done, for progress and the names of tasks.
-        stage: Is called with ``shared``, the span and where the output goes.
-        shared: What all tasks are given.
-        spans: The columns, or rows, of each task.
-        last: The part of its output that a task writes last.
-        cpus: Cores of a task.
-        memory: Bytes of a task.
-    """
-
-    phase: str
-    stage: Callable[..., None]
-    shared: tuple[Any, ...]
-    spans: Sequence[slice]
-    last: str
-    cpus: int = 1
-    memory: int = 0
+    phase: str  # for progress, and the names of tasks
+    stage: Callable[..., None]  # is called with ``shared``, the span and where the output goes
+    shared: tuple[Any, ...]  # what all tasks are given
+    spans: Sequence[slice]  # the columns, or rows, of each task
+    last: str  # the part of its output that a task writes last
+    cpus: int = 1  # cores of a task
+    memory: int = 0  # bytes of a task
 
 
 @dataclass

@@ -16,30 +16,19 @@ BLOCK_ROWS = 1 << 18  # rows of a task that maps rows: a multiple of the blocks 
 
 @dataclass(frozen=True)
 class Node:
-    """A machine that works.
-
-    Arguments:
-        cpus: Its cores.
-        memory: The bytes that tasks may take there.
-    """
+    """A machine that works."""
 
     cpus: int
-    memory: float
+    memory: float  # the bytes that tasks may take there
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How columns are divided.
+    """How columns are divided."""
 
-    Arguments:
-        columns: Columns of a task, c.
-        cpus: Cores of a task.
-        memory: The bytes a task takes, 8·n·c and its process, without mapped edges.
-    """
-
-    columns: int
-    cpus: int
-    memory: int
+    columns: int  # columns of a task, c
+    cpus: int  # cores of a task
+    memory: int  # the bytes a task takes, 8·n·c and its process, without mapped edges
 
 
 def divided(num_nodes: int, width: int, nodes: Sequence[Node]) -> Layout:

@@ -20,25 +20,15 @@ UNITS = {"M": 2**20, "G": 2**30, "T": 2**40}
 
 @dataclass(frozen=True)
 class Sizes:
-    """A graph, and what DeGEM makes of it.
+    """A graph, and what DeGEM makes of it."""
 
-    Arguments:
-        nodes: Nodes n.
-        entries: Stored entries m of the adjacency: two an edge.
-        features: Feature columns d₀.
-        columns: Projected columns r.
-        hops: The hops that are looked at.
-        classes: Classes C.
-        terms: Terms of the energy.
-    """
-
-    nodes: int
-    entries: int
-    features: int
-    columns: int
-    hops: Sequence[int]
-    classes: int
-    terms: int = 7
+    nodes: int  # n
+    entries: int  # m, of the adjacency: two an edge
+    features: int  # d₀
+    columns: int  # projected, r
+    hops: Sequence[int]  # the hops that are looked at
+    classes: int  # C
+    terms: int = 7  # of the energy
 
     @property
     def edge_bytes(self) -> int:
@@ -48,22 +38,13 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Stage:
-    """What one stage takes.
-
-    Arguments:
-        name: What is done.
-        tasks: Tasks.
-        read: Bytes from the store, edges once a machine.
-        written: Bytes to the store.
-        memory: Bytes of a task, without mapped edges.
-        seconds: Time.
-    """
+    """What one stage takes."""
 
     name: str
     tasks: int
-    read: float
-    written: float
-    memory: float
+    read: float  # bytes from the store, edges once a machine
+    written: float  # bytes to the store
+    memory: float  # bytes of a task, without mapped edges
     seconds: float
 
 

@@ -24,27 +24,16 @@ FARTHEST, LEAST_SPREAD = 3.0, 1e-6
 
 @dataclass(frozen=True)
 class Setting:
-    """Nodes to explain, and what they are compared with.
+    """Nodes to explain, and what they are compared with."""
 
-    Arguments:
-        judged: All nodes of the graph, judged.
-        class_names: The names of the classes, in the order of probabilities.
-        explained: The explained nodes.
-        ordinary: Ordinary nodes of the graph.
-        features: Their features, dense, of shape (m, d₀).
-        columns: The columns of the features.
-        nodes: For each explained node the ordinary ones most like it.
-        order: For each explained node the columns, those first in which it differs most from these.
-    """
-
-    judged: Judged
-    class_names: list[str]
+    judged: Judged  # all nodes of the graph, judged
+    class_names: list[str]  # the names of the classes, in the order of probabilities
     explained: NDArray[np.int64]
-    ordinary: NDArray[np.int64]
-    features: NDArray[np.floating[Any]]
+    ordinary: NDArray[np.int64]  # ordinary nodes of the graph
+    features: NDArray[np.floating[Any]]  # their features, dense, of shape (m, d₀)
     columns: list[Column]
-    nodes: NDArray[np.int64]
-    order: NDArray[np.int64]
+    nodes: NDArray[np.int64]  # for each explained node the ordinary ones most like it
+    order: NDArray[np.int64]  # for each explained node the columns, those first in which it differs most from these
 
     def typical_score(self, place: int) -> float:
         """The mean score of what an explained node is compared with."""
