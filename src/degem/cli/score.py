@@ -152,12 +152,6 @@ def _explain(table: pd.DataFrame, num_calibration: int, alpha: float, fdr: float
 def why_none(smallest: float, num_nodes: int, fdr: float, num_calibration: int) -> str:
     r"""Why Benjamini–Hochberg flags no node: one alone is flagged at :math:`p \le q/m`, and :math:`p \ge 1/(n+1)`.
 
-    Arguments:
-        smallest: The smallest p-value.
-        num_nodes: The number of judged nodes :math:`m`.
-        fdr: The false discovery rate :math:`q`.
-        num_calibration: The number of calibration nodes :math:`n`.
-
     Example:
         >>> why_none(0.01, 100, 0.1, 99)
         '--fdr 0.1 flags none of 100 nodes: 99 calibration nodes give no p-value below 1/100 = 0.01, and a single node
@@ -203,8 +197,6 @@ def chance_of(flagged: int, num_nodes: int, alpha: float, num_calibration: int) 
 
 def why_many(flagged: int, num_nodes: int, alpha: float, num_calibration: int) -> str | None:
     """What to say, and to do, where far more are flagged than the promise has it; None where they are not.
-
-    Arguments as in :func:`chance_of`.
 
     Example:
         >>> why_many(8, 100, 0.05, 99)  # nothing strange: None
