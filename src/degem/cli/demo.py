@@ -10,6 +10,7 @@ import typer
 from degem.cli import options
 from degem.cli.common import check_folder, prepare_machine, print_json, print_table, write_table
 from degem.cli.evaluate import judged, measured
+from degem.cli.messages import progress_bar
 
 ALPHA = 0.05
 
@@ -67,7 +68,6 @@ def _beside(seed: int) -> list[Detector]:
 
 def _run(detector: Detector, before: Graph, after: Graph, name: str, folder: Path | None = None) -> dict[str, Any]:
     """Fit a detector before the arrival, judge it after, and leave all there is to see in ``folder``."""
-    from degem.cli.progress import progress_bar
 
     with progress_bar() as on_progress:
         detector.fit(before, on_progress=on_progress)

@@ -11,6 +11,7 @@ import typer
 
 from degem.cli import options
 from degem.cli.common import answer, check_folder, exposed_nodes, prepare_machine, print_json
+from degem.cli.messages import progress_bar
 from degem.errors import ParameterError, one_line
 
 if TYPE_CHECKING:
@@ -63,7 +64,6 @@ def fit(
     Example: degem fit my_graph/ --label-column topic --out model --set num_hops=3
     """
     from degem import Detector
-    from degem.cli.progress import progress_bar
     from degem.training import Progress
 
     Detector.registry.check(method)

@@ -11,7 +11,7 @@ import typer
 
 from degem.cli import options
 from degem.cli.common import STDOUT, answer, check_folder, check_table_out, ids_in, write_table
-from degem.cli.messages import LOGGER
+from degem.cli.messages import LOGGER, progress_bar
 from degem.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -67,7 +67,6 @@ def score(
     Example: degem score model march/ --new-since february/ --out scores.parquet --alpha 0.05
     """
     from degem.calibration import OnlineFDR
-    from degem.cli.progress import progress_bar
     from degem.training import Progress
 
     write: Callable[[pd.DataFrame, Path], None] = write_table

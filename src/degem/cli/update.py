@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from degem.cli import options
 from degem.cli.common import answer, check_folder, exposed_nodes
 from degem.cli.fit import timed_fit
+from degem.cli.messages import progress_bar
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,7 +35,6 @@ def update(
 
     Example: degem update model march/ --out model-march
     """
-    from degem.cli.progress import progress_bar
 
     check_folder(out, mkdir)
     old = inputs.detector(model)
