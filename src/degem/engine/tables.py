@@ -160,7 +160,8 @@ def roles(path: str, id_column: str | None, label_column: str | None, features: 
 def look_at_nodes(files: _Files, columns: NodeColumns, span: slice, output: Output) -> None:
     """Of one file of nodes: features, ids, labels and masks, and the hashes of its ids in order, with their rows."""
     path = files.paths[span.start]
-    table = open_table(Path(path)).read([*_given(columns), *columns.features])
+    labelled = [columns.label] if columns.label else []
+    table = open_table(Path(path)).read([columns.ids, *labelled, *columns.masks, *columns.features])
     features = np.column_stack([table[name].to_numpy().astype(np.float32) for name in columns.features])
     if not np.isfinite(features).all():
         raise GraphError(f"{path}: a feature is missing or no finite number: fill it first")
@@ -239,10 +240,6 @@ def _between(arrays: Slices, low: int, high: int) -> tuple[NDArray[np.int64], ND
         keys.append(ordered[start:stop])
         values.append(value[slice(int(start), int(stop))])
     return np.concatenate(keys), np.concatenate(values)
-
-
-def _given(columns: NodeColumns) -> list[str]:
-    return [columns.ids, *([columns.label] if columns.label else []), *columns.masks]
 
 
 def _hashes(column: pa.ChunkedArray) -> NDArray[np.int64]:
