@@ -69,19 +69,13 @@ Nodes = Annotated[
 Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
 DataDir = Annotated[Path | None, typer.Option(help="Raw datasets.", show_default="$DEGEM_DATA")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
-Alpha = Annotated[
-    float,
-    typer.Option(callback=_level, help="False-alarm rate: share of ID nodes that may be flagged."),
-]
+Alpha = Annotated[float, typer.Option(callback=_level, help="False-alarm rate: share of ID nodes that may be flagged.")]
 FalseDiscoveryRate = Annotated[
     float | None,
     typer.Option("--fdr", callback=_level, help="Instead of --alpha: share of flagged nodes that may be false alarms."),
 ]
 ByDegree = Annotated[bool, typer.Option("--by-degree", help="Calibrate among nodes of similar degree.")]
-Engine = Annotated[
-    Literal["local", "ray"],
-    typer.Option(help="ray: spread over a Ray cluster, see docs/cluster.md."),
-]
+Engine = Annotated[Literal["local", "ray"], typer.Option(help="ray: spread over a Ray cluster, see docs/cluster.md.")]
 Address = Annotated[
     str | None,
     typer.Option(metavar="ADDRESS", help="Of Ray: auto, local, HOST:PORT or ray://HOST:PORT.", show_default="local"),
@@ -237,17 +231,12 @@ class Inputs:
         if model is not None:
             schema = model.schema_ or TableSchema()
             features = features or (None if schema.columns else model.feature_names_)
-        return {
-            "id_column": self.id_column,
-            "label_column": self.label_column,
+        plain = ("id_column", "label_column", "unknown_ids", "ignore_weights", "nodes_sql", "edges_sql")
+        return {name: getattr(self, name) for name in plain} | {
             "feature_columns": features,
             "keep_columns": listed(self.keep_columns) or [],
             "columns": None if self.columns is None else _treatments(self.columns),
             "schema": schema,
-            "unknown_ids": self.unknown_ids,
-            "ignore_weights": self.ignore_weights,
-            "nodes_sql": self.nodes_sql,
-            "edges_sql": self.edges_sql,
         }
 
     def graph_joined(self, name: str, onto: str, model: Detector) -> tuple[Graph, Graph]:
