@@ -53,10 +53,8 @@ def datasets(
         title=f"datasets in {data_root(data_dir)}",
     )
     for row in rows:
-        for line in filter(None, (row["note"], _needs(row["needs"]))):
-            typer.echo(f"{row['name']}: {line}")
-
-
-def _needs(files: list[str]) -> str:
-    others = f" and {len(files) - 1} more beside it" if len(files) > 1 else ""
-    return f"needs {files[0]}{others}" if files else ""
+        if row["note"]:
+            typer.echo(f"{row['name']}: {row['note']}")
+        if files := row["needs"]:
+            others = f" and {len(files) - 1} more beside it" if len(files) > 1 else ""
+            typer.echo(f"{row['name']}: needs {files[0]}{others}")

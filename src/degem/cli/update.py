@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from degem.cli import options
 from degem.cli.common import answer, check_folder, exposed_nodes
 from degem.cli.fit import timed_fit
 from degem.cli.messages import progress_bar
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from degem import Detector, Graph
 
 
 @options.takes_inputs
@@ -35,19 +27,26 @@ def update(
 
     Example: degem update model march/ --out model-march
     """
+    import numpy as np
 
     check_folder(out, mkdir)
     old = inputs.detector(model)
     loaded = inputs.graph(graph, model=old, needed=[exposure])
     flagged = old.predict(loaded, alpha=alpha) == 1
     new = type(old)(**old.get_params(deep=False))
-    learnt = loaded if old.classes_ else loaded.subgraph(_trusted(loaded, old, flagged))
+    learnt, train_mask = loaded, None
+    if not old.classes_:
+        # What it was fitted on stays, flagged or not: without the high scores among it the new calibration nodes would
+        # score too low, and in-distribution nodes be flagged too often.
+        learnt = loaded.subgraph(~flagged | loaded.labelled | ~old.fit_nodes_.new_in(loaded))
+        held_out = learnt.masks.get("val", np.zeros(learnt.num_nodes, dtype=np.bool_))
+        train_mask = learnt.masks.get("train", ~held_out)  # labels, if there are any, do not say what is ID
     with progress_bar() as on_progress:
         timed_fit(
             new,
             learnt,
             on_progress,
-            train_mask=None if old.classes_ else _all_of(learnt),
+            train_mask=train_mask,
             keep_calibration_nodes=old.calibration_.features is not None,
             exposure=exposed_nodes(learnt, exposure),
         )
@@ -66,20 +65,3 @@ def update(
         f"{new.name} fitted again on {trains:,} nodes ({trained:,} before), calibrated on {holds:,} ({held:,}); "
         f"{shares:.1%} of the graph's nodes flagged ({share:.1%}): {out or model}",
     )
-
-
-def _trusted(graph: Graph, old: Detector, flagged: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The nodes to fit a model without labels on: not those that have arrived since, are flagged and have no label.
-
-    Those that it was fitted on stay, flagged or not: without the high scores among them the new calibration nodes would
-    score too low, and in-distribution nodes be flagged too often.
-    """
-    return ~flagged | graph.labelled | ~old.fit_nodes_.new_in(graph)
-
-
-def _all_of(graph: Graph) -> NDArray[np.bool_]:
-    """The training nodes of a graph whose labels, if it has any, do not say what is in-distribution."""
-    import numpy as np
-
-    held_out = graph.masks.get("val", np.zeros(graph.num_nodes, dtype=np.bool_))
-    return graph.masks.get("train", ~held_out)
