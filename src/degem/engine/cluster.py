@@ -20,8 +20,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from degem.engine.layout import BLOCK_ROWS, MAP_BYTES, Layout, Node, divided
 from degem.engine.packing import packed
+from degem.engine.plan import BLOCK_ROWS, MAP_BYTES, Layout, Node, divided
 from degem.engine.stages import map_block, run_task, walk
 from degem.engine.store import Publisher, Store, Stored, forget
 from degem.errors import DegemError, one_line

@@ -21,7 +21,7 @@ from pandas.util import hash_array
 from degem.data.archives import read_memmap
 from degem.data.columns import open_table
 from degem.engine.cluster import Ray, Work
-from degem.engine.layout import BLOCK_ROWS, MAP_BYTES
+from degem.engine.plan import BLOCK_ROWS, MAP_BYTES
 from degem.engine.stages import Output
 from degem.engine.store import Stored, cache_folder
 from degem.errors import GraphError, quoted
