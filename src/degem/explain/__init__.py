@@ -12,7 +12,7 @@ from degem.detectors.base import Detector
 from degem.explain.explanation import Explanation as Explanation
 from degem.explain.nearest import nearest_of
 from degem.explain.parts import Part as Part
-from degem.explain.plain_parts import plain_parts
+from degem.explain.parts import plain_parts
 from degem.explain.row_parts import RowScored, row_parts
 from degem.explain.setting import class_names as class_names
 from degem.explain.setting import setting_of
