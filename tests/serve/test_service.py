@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,8 +18,10 @@ from degem import DeGEM, Graph
 from degem.calibration import judge
 from degem.detectors.trivial import Degree
 from degem.errors import DegemError
+from degem.propagation.changing import ChangingHops
 from degem.serve.events import Batch
 from degem.serve.intake import EventError
+from degem.serve.provisional import NewRows
 from degem.serve.service import Service, UnavailableError
 from degem.serve.store import EventStore, SequenceError, StoreError
 
@@ -151,6 +154,38 @@ def test_a_new_node_has_a_provisional_score_at_once_and_an_exact_one_soon(
     spread = service.snapshot.scored.scores.std()
     assert abs(exact["score"] - twin["score"]) < spread
     assert (twin["score"] < stranger["score"]) == (exact["score"] < told(service, "stranger")["score"])
+
+
+def test_a_provisional_score_is_as_of_the_snapshot_though_a_refresh_is_under_way(
+    serving: Serving, served_graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, features = serving(), np.asarray(served_graph.features)
+    near = np.flatnonzero(served_graph.adjacency[[7]].toarray()[0])
+    new = NewRows(features[[7]], near, sp.csr_array(np.array([[0, *np.ones(len(near))]], dtype=np.float32)))
+    now = service.snapshot
+    before = now.scoring.provisional(new, now.scored)
+    update, stopped, going_on = ChangingHops.update, threading.Semaphore(0), threading.Semaphore(0)
+
+    def update_and_wait(*given: Any, **named: Any) -> Any:
+        found = update(*given, **named)
+        stopped.release()
+        assert going_on.acquire(timeout=PATIENCE)
+        return found
+
+    monkeypatch.setattr(ChangingHops, "update", update_and_wait)
+    events = [{"op": "update_node", "id": f"digit {row}", "features": features[11].tolist()} for row in near]
+    last = submit(service, 0, *events)["last_event"]
+    for _ in range(5):  # statistics, hops, energies, smoothed energies and classes
+        assert stopped.acquire(timeout=PATIENCE)
+        during = now.scoring.provisional(new, now.scored)
+        assert before is not None
+        assert during is not None
+        np.testing.assert_array_equal(during.scores, before.scores)
+        going_on.release()
+    assert service.wait_for(last, PATIENCE)
+    after = service.snapshot.scoring.provisional(new, service.snapshot.scored)
+    assert after is not None
+    assert after.scores[0] != before.scores[0]
 
 
 def test_a_batch_that_is_sent_again_counts_once(serving: Serving) -> None:

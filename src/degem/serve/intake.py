@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from degem.errors import DegemError, quoted
 from degem.serve.events import AddEdge, AddNode, Batch, RemoveEdge, RemoveNode, UpdateNode
-from degem.serve.rows import NewRows
+from degem.serve.provisional import NewRows
 from degem.serve.snapshot import Snapshot
 from degem.serve.store import Stored
 
@@ -127,23 +127,20 @@ class Intake:
         group = dict.fromkeys(node for node in nodes if node in self.new)
         for node in list(group):
             group.update(dict.fromkeys(other for other in self.new[node].edges if other in self.new))
-        place_of = {node: place for place, node in enumerate(group)}
-        edges: list[tuple[int, int, float]] = []
-        among: list[tuple[int, int, float]] = []
-        for node, place in place_of.items():
+        places = {node: place for place, node in enumerate(group)}
+        near: dict[int, int] = {}
+        starts, columns, weights = [], [], []
+        for start, node in enumerate(group):
             for other, weight in self.new[node].edges.items():
-                row = now.row(other)
-                if other in place_of:
-                    among.append((place, place_of[other], weight))
-                elif row is not None:
-                    edges.append((place, row, weight))
+                place = places.get(other)
+                if place is None and (row := now.row(other)) is not None:
+                    place = len(group) + near.setdefault(row, len(near))
+                if place is not None:
+                    starts.append(start)
+                    columns.append(place)
+                    weights.append(weight)
+        edges = sp.csr_array(
+            (np.array(weights, dtype=np.float32), (starts, columns)), shape=(len(group), len(group) + len(near))
+        )
         features = np.array([self.new[node].features for node in group], dtype=np.float32)
-        size = len(group)
-        return list(group), NewRows(features, _sparse(edges, size, len(now.alive)), _sparse(among, size, size))
-
-
-def _sparse(entries: list[tuple[int, int, float]], height: int, width: int) -> sp.csr_array:
-    """A matrix from its entries, sorted by rows."""
-    rows, columns, weights = np.array(entries, dtype=np.float64).reshape(-1, 3).T
-    starts = np.searchsorted(rows, np.arange(height + 1)).astype(np.int32)
-    return sp.csr_array((weights.astype(np.float32), columns.astype(np.int32), starts), shape=(height, width))
+        return list(group), NewRows(features, np.array(list(near), dtype=np.int64), edges)
