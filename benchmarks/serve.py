@@ -147,11 +147,14 @@ class Line:
         self._line = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=120)
         self._sequence = itertools.count()
 
-    def post(self, events: list[dict[str, Any]]) -> tuple[float, dict[str, Any]]:
+    def batch(self, events: list[dict[str, Any]]) -> str:
+        """The next batch, as it is sent."""
+        return json.dumps({"client": self.client, "sequence": next(self._sequence), "events": events})
+
+    def post(self, batch: str) -> tuple[float, dict[str, Any]]:
         """Post a batch; return the seconds until the answer was there, and the answer."""
-        body = json.dumps({"client": self.client, "sequence": next(self._sequence), "events": events})
         begun = time.perf_counter()
-        answer = self._ask("POST", "/v2/events", body)
+        answer = self._ask("POST", "/v2/events", batch)
         return time.perf_counter() - begun, answer
 
     def status(self) -> dict[str, Any]:
@@ -183,25 +186,27 @@ def provisional(bench: Bench, options: argparse.Namespace) -> Iterator[dict[str,
     arrivals = Arrivals(bench.graph)
     batches = [[event for _ in range(10) for event in arrivals.node()] for _ in range(options.nodes // 10 + 10)]
     with serving(bench.server()) as server:
-        to_warm_up = Line(server, "warm")
+        lines = [Line(server, f"load {k}") for k in range(options.connections)]
         for batch in batches[:10]:
-            to_warm_up.post(batch)
-        todo, taken = iter(batches[10:]), list[float]()
-        statuses: list[str] = []
+            lines[0].post(lines[0].batch(batch))
+        bodies = [
+            [line.batch(batch) for batch in batches[10 + place :: len(lines)]] for place, line in enumerate(lines)
+        ]
+        taken, statuses = list[float](), list[str]()
 
-        def send(line: Line) -> None:
-            for batch in todo:  # a list's iterator gives each batch to one thread
-                seconds, answer = line.post(batch)
+        def send(line: Line, bodies: list[str]) -> None:
+            for body in bodies:
+                seconds, answer = line.post(body)
                 taken.append(seconds)
                 statuses.extend(node["status"] for node in answer["nodes"])
 
-        threads = [threading.Thread(target=send, args=[Line(server, f"load {k}")]) for k in range(options.connections)]
-        begun = time.perf_counter()
+        threads = [threading.Thread(target=send, args=pair) for pair in zip(lines, bodies, strict=True)]
+        begun, used = time.perf_counter(), server.processor_seconds
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        wall = time.perf_counter() - begun
+        wall, used = time.perf_counter() - begun, server.processor_seconds - used
     milliseconds = 1000 * np.array(taken)
     yield {
         "connections": options.connections,
@@ -210,6 +215,7 @@ def provisional(bench: Bench, options: argparse.Namespace) -> Iterator[dict[str,
         "nodes_a_second": 10 * len(taken) / wall,
         "p50_ms": np.percentile(milliseconds, 50),
         "p99_ms": np.percentile(milliseconds, 99),
+        "server_cpu_ms_a_batch": 1000 * used / len(taken),
         "scored_at_once": 1 - statuses.count("pending") / len(statuses),
     }
 
@@ -227,7 +233,7 @@ def lag(bench: Bench, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
         watcher = threading.Thread(target=watch)
         watcher.start()
-        latencies = [line.post(arrivals.events())[0] for _ in at_rate(10, options.seconds)]
+        latencies = [line.post(line.batch(arrivals.events()))[0] for _ in at_rate(10, options.seconds)]
         over.set()
         watcher.join()
     yield {
@@ -306,7 +312,7 @@ def restart(bench: Bench, options: argparse.Namespace) -> Iterator[dict[str, Any
     server.start()
     line = Line(server)
     for _ in range(options.batches):
-        line.post(arrivals.events())
+        line.post(line.batch(arrivals.events()))
     server.end()
     ready = server.start()
     server.end(signal.SIGTERM)
@@ -326,7 +332,7 @@ def memory(bench: Bench, options: argparse.Namespace) -> Iterator[dict[str, Any]
             there += [event["id"] for event in events if event["op"] == "add_node"]
             gone = there[: max(len(there) - 200, 0)]
             del there[: len(gone)]
-            line.post([*events, *({"op": "remove_node", "id": node} for node in gone)])
+            line.post(line.batch([*events, *({"op": "remove_node", "id": node} for node in gone)]))
             if len(samples) < at:
                 samples.append((at, server.resident_mib))
     seconds, mib = np.array(samples).T

@@ -23,8 +23,9 @@ def test_two_hops_of_new_nodes_are_exact_before_they_are_in_the_graph(
 
     rows, everything = ScoreRows(scorer), np.arange(size)
     rows.update(served_graph.adjacency, everything, everything, lambda some: features[some])
-    edges = sp.csr_array(np.array([[0, weight, weight], [weight, 0, 0]], dtype=np.float32))
-    energies, chances, isolated = ProvisionalRows(rows).energies(NewRows(new, np.array([5]), edges))
+    edges = sp.csr_array(np.array([[weight], [0]], dtype=np.float32))
+    among = sp.csr_array(np.array([[0, weight], [weight, 0]], dtype=np.float32))
+    energies, chances, isolated = ProvisionalRows(rows).energies(NewRows(new, np.array([5]), edges, among))
 
     joined = sp.lil_array((size + 2, size + 2), dtype=np.float32)
     joined[:size, :size] = served_graph.adjacency
@@ -40,5 +41,6 @@ def test_two_hops_of_new_nodes_are_exact_before_they_are_in_the_graph(
     assert (np.abs(energies - smooth) < 0.5 * spread).all()
     assert chances is not None
     assert not isolated.any()
-    alone = NewRows(new[:1], np.empty(0, dtype=np.int64), sp.csr_array((1, 1), dtype=np.float32))
+    nobody = np.empty(0, dtype=np.int64)
+    alone = NewRows(new[:1], nobody, *(sp.csr_array((1, width), dtype=np.float32) for width in (0, 1)))
     assert ProvisionalRows(rows).energies(alone)[2].all()

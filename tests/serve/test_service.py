@@ -161,7 +161,8 @@ def test_a_provisional_score_is_as_of_the_snapshot_though_a_refresh_is_under_way
 ) -> None:
     service, features = serving(), np.asarray(served_graph.features)
     near = np.flatnonzero(served_graph.adjacency[[7]].toarray()[0])
-    new = NewRows(features[[7]], near, sp.csr_array(np.array([[0, *np.ones(len(near))]], dtype=np.float32)))
+    edges = sp.csr_array(np.ones((1, len(near)), dtype=np.float32))
+    new = NewRows(features[[7]], near, edges, sp.csr_array((1, 1), dtype=np.float32))
     now = service.snapshot
     before = now.scoring.provisional(new, now.scored)
     update, stopped, going_on = ChangingHops.update, threading.Semaphore(0), threading.Semaphore(0)

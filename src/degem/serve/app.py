@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from functools import partial
 from importlib.metadata import version
 from importlib.resources import files
 from typing import Annotated, Any, TypeVar
@@ -14,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from degem.errors import DegemError
 from degem.extras import needs_extra
 from degem.serve.access import Access, is_loopback
-from degem.serve.events import Batch, NodeId
+from degem.serve.events import OF_EDGES, Batch, NodeId
 from degem.serve.intake import EventError
 from degem.serve.limits import Gate, Limits, RefusedError
 from degem.serve.metrics import Metrics
@@ -157,15 +156,15 @@ def _required(access: Access, scope: str, own_hosts: bool) -> Callable[..., Any]
     return check
 
 
-async def _in_thread(function: Callable[..., Any], *arguments: Any) -> Any:
-    return await to_thread.run_sync(partial(function, *arguments), abandon_on_cancel=True)
-
-
-async def _parsed(request: Request, kind: type[Parsed]) -> tuple[Parsed, bytes]:
-    """A body parsed into what it should be; the first thing that does not fit is named."""
+async def _answered(request: Request, kind: type[Parsed], answer: Callable[[Parsed, bytes], Any]) -> JSONResponse:
+    """The answer to a body, which is parsed into what it should be; the first thing that does not fit is named."""
     body = await request.body()
+
+    def parsed_and_answered() -> JSONResponse:
+        return JSONResponse(answer(kind.model_validate_json(body), body))
+
     try:
-        return await _in_thread(kind.model_validate_json, body), body
+        return await to_thread.run_sync(parsed_and_answered, abandon_on_cancel=True)
     except ValidationError as error:
         problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
         place = ".".join(str(part) for part in problem["loc"]) or "the body"
@@ -173,7 +172,7 @@ async def _parsed(request: Request, kind: type[Parsed]) -> tuple[Parsed, bytes]:
 
 
 def _takes(kind: type[BaseModel]) -> dict[str, Any]:
-    """What OpenAPI says of a body that :func:`_parsed` reads."""
+    """What OpenAPI says of a body that :func:`_answered` reads."""
     schema = {"$ref": REFERENCE.format(model=kind.__name__)}
     return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
 
@@ -184,7 +183,7 @@ def _gives(example: dict[str, Any]) -> dict[int | str, dict[str, Any]]:
 
 
 def _described(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document, with the models that :func:`_parsed` reads."""
+    """The OpenAPI document, with the models that :func:`_answered` reads."""
     document = get_openapi(title=app.title, version=app.version, routes=app.routes)
     schemas = document["components"].setdefault("schemas", {})
     for kind in (Batch, Ids, Inference, Error):
@@ -251,8 +250,7 @@ def _add_protocol(app: FastAPI, service: Service, limits: Limits, may_read: Any)
     @app.post(f"/v2/models/{name}/infer", dependencies=may_read, tags=tags, openapi_extra=_takes(Inference))
     async def inference(request: Request) -> JSONResponse:
         """Score a subgraph that comes with the request."""
-        asked, _ = await _parsed(request, Inference)
-        return JSONResponse(await _in_thread(infer, service, asked, limits))
+        return await _answered(request, Inference, lambda asked, _: infer(service, asked, limits))
 
 
 def _add_graph(app: FastAPI, service: Service, limits: Limits, may: dict[str, Any]) -> None:
@@ -262,13 +260,16 @@ def _add_graph(app: FastAPI, service: Service, limits: Limits, may: dict[str, An
     @app.post("/v2/events", dependencies=may["write"], tags=tags, responses=_gives(TAKEN), openapi_extra=_takes(Batch))
     async def events(request: Request) -> JSONResponse:
         """Take a batch of events; once this answers, they are on the disk. New nodes get a provisional score."""
-        batch, body = await _parsed(request, Batch)
-        nodes = sum(hasattr(event, "id") for event in batch.events)
-        if nodes > limits.nodes or len(batch.events) - nodes > limits.edges:
-            raise RefusedError(
-                413, f"a batch has at most {limits.nodes:,} events of nodes and {limits.edges:,} of edges"
-            )
-        return JSONResponse(await _in_thread(service.submit, batch, body))
+
+        def submit(batch: Batch, body: bytes) -> dict[str, Any]:
+            edges = sum(isinstance(event, OF_EDGES) for event in batch.events)
+            if len(batch.events) - edges > limits.nodes or edges > limits.edges:
+                raise RefusedError(
+                    413, f"a batch has at most {limits.nodes:,} events of nodes and {limits.edges:,} of edges"
+                )
+            return service.submit(batch, body)
+
+        return await _answered(request, Batch, submit)
 
     @app.get("/v2/clients/{client:path}", dependencies=may["write"], tags=tags)
     def client_sequence(client: str) -> dict[str, Any]:
@@ -292,9 +293,12 @@ def _add_graph(app: FastAPI, service: Service, limits: Limits, may: dict[str, An
     )
     async def score(request: Request) -> JSONResponse:
         """What is known of some nodes; null for one that is not there."""
-        asked, _ = await _parsed(request, Ids)
-        found = await _in_thread(service.answers, asked.ids, asked.alpha)
-        return JSONResponse({"event": service.snapshot.event, "nodes": found})
+
+        def answers(asked: Ids, _: bytes) -> dict[str, Any]:
+            nodes = service.answers(asked.ids, asked.alpha)
+            return {"event": service.snapshot.event, "nodes": nodes}
+
+        return await _answered(request, Ids, answers)
 
     @app.get("/v2/neighbourhood/{node:path}", dependencies=may["read"], tags=tags)
     def neighbourhood(node: str, depth: Annotated[int, Query(ge=1)] = 1) -> dict[str, Any]:

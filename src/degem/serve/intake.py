@@ -11,12 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from degem.errors import DegemError, quoted
-from degem.serve.events import AddEdge, AddNode, Batch, RemoveEdge, RemoveNode, UpdateNode
+from degem.serve.events import COME_OR_GO, OF_EDGES, WITH_FEATURES, AddEdge, AddNode, Batch, RemoveNode, UpdateNode
 from degem.serve.provisional import NewRows
 from degem.serve.snapshot import Snapshot
 from degem.serve.store import Stored
-
-WITH_FEATURES, OF_EDGES = (AddNode, UpdateNode), (AddEdge, RemoveEdge)  # a union would be made anew for each event
 
 
 class EventError(DegemError):
@@ -81,7 +79,7 @@ class Intake:
                 if is_there(node) == is_new:
                     fault = f"node {quoted(node)} is there already: use update_node"
                     raise EventError(f"events[{position}]: {fault if is_new else f'there is no node {quoted(node)}'}")
-            if isinstance(event, AddNode | RemoveNode):
+            if isinstance(event, COME_OR_GO):
                 there[event.id] = is_new
         return there
 
@@ -129,18 +127,21 @@ class Intake:
             group.update(dict.fromkeys(other for other in self.new[node].edges if other in self.new))
         places = {node: place for place, node in enumerate(group)}
         near: dict[int, int] = {}
-        starts, columns, weights = [], [], []
-        for start, node in enumerate(group):
+        edges: list[tuple[int, int, float]] = []
+        among: list[tuple[int, int, float]] = []
+        for place, node in enumerate(group):
             for other, weight in self.new[node].edges.items():
-                place = places.get(other)
-                if place is None and (row := now.row(other)) is not None:
-                    place = len(group) + near.setdefault(row, len(near))
-                if place is not None:
-                    starts.append(start)
-                    columns.append(place)
-                    weights.append(weight)
-        edges = sp.csr_array(
-            (np.array(weights, dtype=np.float32), (starts, columns)), shape=(len(group), len(group) + len(near))
-        )
+                if other in places:
+                    among.append((place, places[other], weight))
+                elif (row := now.row(other)) is not None:
+                    edges.append((place, near.setdefault(row, len(near)), weight))
         features = np.array([self.new[node].features for node in group], dtype=np.float32)
-        return list(group), NewRows(features, np.array(list(near), dtype=np.int64), edges)
+        size, rows = len(group), np.array(list(near), dtype=np.int64)
+        return list(group), NewRows(features, rows, _sparse(edges, size, len(near)), _sparse(among, size, size))
+
+
+def _sparse(entries: list[tuple[int, int, float]], height: int, width: int) -> sp.csr_array:
+    """A matrix from its entries, sorted by rows."""
+    rows, columns, weights = np.array(entries, dtype=np.float64).reshape(-1, 3).T
+    starts = np.searchsorted(rows, np.arange(height + 1)).astype(np.int32)
+    return sp.csr_array((weights.astype(np.float32), columns.astype(np.int32), starts), shape=(height, width))

@@ -21,12 +21,14 @@ class NewRows:
     Arguments:
         features: Their features, of shape (k, d₀).
         near: The rows of the graph that they are joined to, each once.
-        edges: The weights of the edges among themselves, and behind these to ``near``, of shape (k, k + near).
+        edges: The weights of their edges to these, of shape (k, near).
+        among: The weights of the edges among themselves, of shape (k, k).
     """
 
     features: Features
     near: Places
     edges: sp.csr_array
+    among: sp.csr_array
 
 
 class ProvisionalRows:
@@ -52,38 +54,49 @@ class ProvisionalRows:
         .. math:: x^{(\ell)} = D_x^{-1} (A_{xx} x^{(\ell-1)} + A_{xy} y^{(\ell-1)}), \quad
             y^{(\ell)} = D_y^{-1} (d_y v^{(\ell)} + A_{yx} x^{(\ell-1)}).
         """
-        edges, near, count = new.edges, new.near, new.edges.shape[0]
-        starts, weights = _rows_of_entries(edges), edges.data
-        degrees = np.bincount(starts, weights, count).astype(np.float32)
-        joined = sp.csr_array(edges[:, count:].T)
-        before = self._degrees[near]
-        after: Array = before + np.bincount(_rows_of_entries(joined), joined.data, len(near)).astype(np.float32)
-        inverse = 1 / np.concatenate([positive(degrees), after])
-        mean = sp.csr_array((weights * inverse[starts], edges.indices, edges.indptr), shape=edges.shape)
-        joined.data *= inverse[count:][_rows_of_entries(joined)]
-        returning = np.bincount(starts, mean.data * weights * inverse[edges.indices], count).astype(np.float32)
+        near, before = new.near, self._degrees[new.near]
+        degrees = _sums(new.edges) + _sums(new.among)
+        inverse = 1 / positive(degrees)
+        back = sp.csr_array(new.edges.T)
+        after = before + _sums(back)
+        among, there, back = _by_rows(new.among, inverse), _by_rows(new.edges, inverse), _by_rows(back, 1 / after)
+        around = sp.csr_array(there @ back)
+        returning = around.diagonal() + sp.csr_array(among @ among).diagonal()
 
         projected, statistics = self.scorer.project(new.features)
-        x = projected / np.sqrt(positive(degrees))[:, None]
-        y = self._hops.rows(0, near) * np.sqrt(positive(before) / after)[:, None]
-        kept, seen = (before / after)[:, None], [x]
+        last, rows = projected * 0, projected * np.sqrt(inverse)[:, None]
+        theirs, later = (_by_columns(there, each) for each in (np.sqrt(positive(before) / after), before / after))
+        seen = [rows]
         for hop in range(1, self.scorer.num_hops + 1):
-            x, y = mean @ np.vstack([x, y]), self._hops.rows(hop, near) * kept + joined @ x
+            rows, last = among @ rows + around @ last + theirs @ self._hops.rows(hop - 1, near), rows
+            theirs = later
             if hop in self.scorer.hops:
-                seen.append(x)
+                seen.append(rows)
         energies, chances = self.scorer.energies(np.stack(seen), statistics, degrees, returning)
         isolated = degrees == 0
 
         def smoothed(own: Array, smoothing: Smoothing, stored: HopsView) -> Array:
             for step in range(smoothing.num_steps if smoothing.weight else 0):
-                around = mean @ np.vstack([own, stored.rows(step, near)])
-                own = np.where(isolated[:, None], own, (1 - smoothing.weight) * own + smoothing.weight * around)
+                mean = among @ own + there @ stored.rows(step, near)
+                own = np.where(isolated[:, None], own, (1 - smoothing.weight) * own + smoothing.weight * mean)
             return own
 
         energies[:, self.scorer.smoothed] = smoothed(energies[:, self.scorer.smoothed], *self._smooth)
         return energies, None if chances is None else smoothed(chances, *self._classes), isolated
 
 
-def _rows_of_entries(matrix: sp.csr_array) -> Places:
-    """The row of each entry of a matrix."""
-    return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+def _sums(matrix: sp.csr_array) -> Array:
+    """The sum of each row."""
+    return np.asarray(matrix.sum(axis=1), dtype=np.float32)
+
+
+def _by_rows(matrix: sp.csr_array, weights: Array) -> sp.csr_array:
+    """The matrix with its rows weighed."""
+    weighed = matrix.data * np.repeat(weights, np.diff(matrix.indptr))
+    return sp.csr_array((weighed, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+def _by_columns(matrix: sp.csr_array, weights: Array) -> sp.csr_array:
+    """The matrix with its columns weighed."""
+    weighed = matrix.data * weights[matrix.indices]
+    return sp.csr_array((weighed, matrix.indices, matrix.indptr), shape=matrix.shape)
