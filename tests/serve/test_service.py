@@ -20,8 +20,9 @@ from degem.detectors.trivial import Degree
 from degem.errors import DegemError
 from degem.propagation.changing import ChangingHops
 from degem.serve.events import Batch
-from degem.serve.intake import EventError
+from degem.serve.intake import EventError, Intake
 from degem.serve.provisional import NewRows
+from degem.serve.scoring import RowScoring
 from degem.serve.service import Service, UnavailableError
 from degem.serve.store import EventStore, SequenceError, StoreError
 
@@ -34,6 +35,12 @@ def told(service: Service, node: str) -> dict[str, Any]:
     found = service.answers([node])[0]
     assert found is not None
     return found
+
+
+def refreshed(service: Service) -> None:
+    """Wait until scores have every event."""
+    service._wake.set()
+    assert service.wait_for(service.accepted, PATIENCE)
 
 
 def assert_as_scored_anew(service: Service, tolerance: float = 2e-4) -> None:
@@ -187,6 +194,31 @@ def test_a_provisional_score_is_as_of_the_snapshot_though_a_refresh_is_under_way
     after = service.snapshot.scoring.provisional(new, service.snapshot.scored)
     assert after is not None
     assert after.scores[0] != before.scores[0]
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"), [(RowScoring, "provisional"), (Intake, "rows_of"), (Service, "answers"), (EventStore, "decided")]
+)
+def test_events_that_are_stored_are_acknowledged_though_scoring_them_fails(
+    serving: Serving, served_graph: Graph, monkeypatch: pytest.MonkeyPatch, owner: type, name: str
+) -> None:
+    service, node = serving(), {"op": "add_node", "id": "x", "features": served_graph.features[3].tolist()}
+
+    def broken(*_: Any) -> None:
+        raise RuntimeError("out of memory")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, broken)
+        if name == "decided":  # asked of nodes that a refresh has overtaken
+            patch.setattr(Intake, "add", lambda *_: [])
+            patch.setattr(service, "_score_provisionally", lambda _: refreshed(service))
+        answer = submit(service, 0, node)
+    assert (answer["first_event"], answer["last_event"], answer["duplicate"]) == (1, 1, False)
+    assert answer["nodes"] == []
+    assert answer["warning"].endswith("RuntimeError: out of memory")
+    assert submit(service, 0, node)["duplicate"]
+    assert service.wait_for(1, PATIENCE)
+    assert told(service, "x")["status"] == "exact"
 
 
 def test_a_batch_that_is_sent_again_counts_once(serving: Serving) -> None:

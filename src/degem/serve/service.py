@@ -29,7 +29,7 @@ from degem.serve.store import Arrival, EventStore, StoreError
 LOGGER = logging.getLogger("degem.serve")
 POLL = 0.5  # seconds after which events of other servers are looked for
 AT_ONCE = 200  # batches that are refreshed together
-LONGEST_REST = 0.25  # seconds between refreshes: the writer rests as long as it worked, so that requests get on
+LONGEST_REST = 1.0  # seconds between refreshes: the writer rests as long as it worked, so that requests get on
 
 
 class UnavailableError(DegemError):
