@@ -9,8 +9,9 @@
     python benchmarks/serve.py page
 
 Each part writes ``results/serve-PART.csv``, a row a dataset as soon as it is measured, and then the figures in
-``docs/serve.md``. Models are fitted once and kept in ``--folder``. An arrival is a copy of a random node: its features,
-and edges to its neighbours, at most a hundred of them.
+``docs/serve.md``. ``kills`` goes on with the rounds of ten that the file lacks: delete it to begin anew. Models are
+fitted once and kept in ``--folder``. An arrival is a copy of a random node: its features, and edges to its neighbours,
+at most a hundred of them.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ import measure
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
-from serve_page import write, write_page
+from serve_page import seeds_of, write, write_page
 from serving import Server, killed, serving
 
 from degem import DeGEM, Detector, Graph
@@ -50,6 +51,7 @@ from degem.serve.scoring import RowScoring, Scored, scoring_of
 DATASETS = "amazon-photo,arxiv-structural"
 TOLERANCES = (0.0, 1e-4, 1e-3, 1e-2)
 MOST_EDGES, ALPHA = 100, 0.05
+A_ROUND = 10  # kills of one server
 EVENTS: TypeAdapter[list[Event]] = TypeAdapter(list[Event])
 LOAD = """import sys
 from degem import Detector
@@ -67,11 +69,12 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=10_000, help="that arrive, in provisional")
     parser.add_argument("--connections", type=int, default=1, help="in provisional")
     parser.add_argument("--batches", type=int, default=30, help="of ten events, in refresh and restart")
-    parser.add_argument("--count", type=int, default=100, help="of kills")
+    parser.add_argument("--count", type=int, default=100, help="of kills, in rounds of ten")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "degem-serve-benchmark")
     options = parser.parse_args()
     if options.part == "kills":
-        write([{"dataset": "digits"} | kills(options.folder, options.count)], "kills")
+        for seed in sorted(set(range(-(-options.count // A_ROUND))) - seeds_of("kills")):
+            write([{"dataset": "digits", "seed": seed} | kills(options.folder, seed)], "kills")
     for dataset in options.datasets.split(",") if options.part in PARTS else ():
         for row in PARTS[options.part](Bench(dataset, options.folder), options):
             write([{"dataset": dataset} | row], options.part)
@@ -347,15 +350,16 @@ def memory(bench: Bench, options: argparse.Namespace) -> Iterator[dict[str, Any]
     }
 
 
-def kills(folder: Path, count: int) -> dict[str, Any]:
-    """A server on the digits is killed so many times."""
+def kills(folder: Path, seed: int) -> dict[str, Any]:
+    """A server on the digits is killed ten times."""
+    folder.mkdir(parents=True, exist_ok=True)
     state = Path(tempfile.mkdtemp(dir=folder)) / "state"
     state.mkdir()
     graph = digits_graph().subgraph(np.arange(300))
     graph = graph.replace(node_ids=np.array([f"digit {row}" for row in range(300)], dtype=object))
     DeGEM(num_epochs=2, latent_dim=16, num_hops=5).fit(graph).save(state.parent / "model")
     write_npz(graph, state.parent / "graph.npz")
-    return killed(state.parent / "model", state.parent / "graph.npz", state, count=count)
+    return killed(state.parent / "model", state.parent / "graph.npz", state, count=A_ROUND, seed=seed)
 
 
 def seconds_of(function: Callable[[], object]) -> float:

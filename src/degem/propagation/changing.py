@@ -149,7 +149,7 @@ class HopsView:
 
     def rows(self, hop: int, places: NDArray[np.int64]) -> NDArray[np.float32]:
         """Some rows of a hop, of shape (places, columns)."""
-        found = self._hops.values[hop].take(places, axis=0)
+        found: NDArray[np.float32] = self._hops.values[hop].take(places, axis=0)
         changes, change = [], self._last.then  # after the rows are read: what they were is there before they change
         while change is not None:
             changes += [change] if change.hop == hop else []
