@@ -56,13 +56,13 @@ class ProvisionalRows:
         """
         near, before = new.near, self._degrees[new.near]
         degrees = _sums(new.edges) + _sums(new.among)
-        inverse: Array = 1 / positive(degrees)
+        inverse: Array = np.reciprocal(positive(degrees))
         back = sp.csr_array(new.edges.T)
         after: Array = before + _sums(back)
         among, there, back = (
             _by_rows(new.among, inverse),
             _by_rows(new.edges, inverse),
-            _by_rows(back, 1 / positive(after)),
+            _by_rows(back, np.reciprocal(after)),
         )
         around = sp.csr_array(there @ back)
         returning = around.diagonal() + sp.csr_array(among @ among).diagonal()

@@ -133,13 +133,6 @@ class Service:
         self._full_asked.set()
         self._wake.set()
 
-    def wait_for(self, event: int, seconds: float) -> bool:
-        """Wait until the scores have an event."""
-        until = time.monotonic() + seconds
-        while self.snapshot.event < event and time.monotonic() < until and self.failure is None:
-            time.sleep(0.005)
-        return self.snapshot.event >= event
-
     # -- events ------------------------------------------------------------------------------------------------
 
     def submit(self, batch: Batch, body: bytes) -> dict[str, Any]:
