@@ -44,6 +44,9 @@ what outliers do to the scores of all, they do to both sides of the comparison. 
 next to calibration nodes as likely as next to new ones; the rows "new nodes" show what happens where they do not.
 Nothing bounds the share among nodes *adjacent* to outliers: their neighbourhood has become strange.
 
+The share of new bystanders flagged moved, in points,
+{summary}.
+
 """
 
 
@@ -140,7 +143,10 @@ def write_page(rows: pd.DataFrame) -> None:
         )
         table[column] += [f" ({most:+.1f})" for most in rise.max()]
     seeds = ", ".join(map(str, sorted(set(rows["seed"]))))
-    PAGE.write_text(TEXT.format(seeds=seeds) + measure.markdown_table(table), encoding="utf-8")
+    rise = (rows["new"] - rows["new before"]).groupby(rows["place"], sort=False)
+    parts = [f"by {each.mean():+.1f} on average and {each.max():+.1f} at most ({place})" for place, each in rise]
+    text = TEXT.format(seeds=seeds, summary=",\n".join(parts))
+    PAGE.write_text(text + measure.markdown_table(table), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -9,8 +9,9 @@
     python benchmarks/serve.py page
 
 Each part writes ``results/serve-PART.csv``, a row a dataset as soon as it is measured, and then the figures in
-``docs/serve.md``. Models are fitted once and kept in ``--folder``. An arrival is a copy of a random node: its features,
-and edges to its neighbours, at most a hundred of them.
+``docs/serve.md``. ``kills`` goes on with the rounds of ten that the file lacks: delete it to begin anew. Models are
+fitted once and kept in ``--folder``. An arrival is a copy of a random node: its features, and edges to its neighbours,
+at most a hundred of them.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ import measure
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
-from serve_page import write, write_page
+from serve_page import seeds_of, write, write_page
 from serving import Server, killed, serving
 
 from degem import DeGEM, Detector, Graph
@@ -50,6 +51,7 @@ from degem.serve.scoring import RowScoring, Scored, scoring_of
 DATASETS = "amazon-photo,arxiv-structural"
 TOLERANCES = (0.0, 1e-4, 1e-3, 1e-2)
 MOST_EDGES, ALPHA = 100, 0.05
+A_ROUND = 10  # kills of one server
 EVENTS: TypeAdapter[list[Event]] = TypeAdapter(list[Event])
 LOAD = """import sys
 from degem import Detector
@@ -67,11 +69,12 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=10_000, help="that arrive, in provisional")
     parser.add_argument("--connections", type=int, default=1, help="in provisional")
     parser.add_argument("--batches", type=int, default=30, help="of ten events, in refresh and restart")
-    parser.add_argument("--count", type=int, default=100, help="of kills")
+    parser.add_argument("--count", type=int, default=100, help="of kills, in rounds of ten")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "degem-serve-benchmark")
     options = parser.parse_args()
     if options.part == "kills":
-        write([{"dataset": "digits"} | kills(options.folder, options.count)], "kills")
+        for seed in sorted(set(range(-(-options.count // A_ROUND))) - seeds_of("kills")):
+            write([{"dataset": "digits", "seed": seed} | kills(options.folder, seed)], "kills")
     for dataset in options.datasets.split(",") if options.part in PARTS else ():
         for row in PARTS[options.part](Bench(dataset, options.folder), options):
             write([{"dataset": dataset} | row], options.part)
@@ -147,11 +150,14 @@ class Line:
         self._line = http.client.HTTPConnection(server.url.removeprefix("http://"), timeout=120)
         self._sequence = itertools.count()
 
-    def post(self, events: list[dict[str, Any]]) -> tuple[float, dict[str, Any]]:
+    def batch(self, events: list[dict[str, Any]]) -> str:
+        """The next batch, as it is sent."""
+        return json.dumps({"client": self.client, "sequence": next(self._sequence), "events": events})
+
+    def post(self, batch: str) -> tuple[float, dict[str, Any]]:
         """Post a batch; return the seconds until the answer was there, and the answer."""
-        body = json.dumps({"client": self.client, "sequence": next(self._sequence), "events": events})
         begun = time.perf_counter()
-        answer = self._ask("POST", "/v2/events", body)
+        answer = self._ask("POST", "/v2/events", batch)
         return time.perf_counter() - begun, answer
 
     def status(self) -> dict[str, Any]:
@@ -183,25 +189,27 @@ def provisional(bench: Bench, options: argparse.Namespace) -> Iterator[dict[str,
     arrivals = Arrivals(bench.graph)
     batches = [[event for _ in range(10) for event in arrivals.node()] for _ in range(options.nodes // 10 + 10)]
     with serving(bench.server()) as server:
-        to_warm_up = Line(server, "warm")
+        lines = [Line(server, f"load {k}") for k in range(options.connections)]
         for batch in batches[:10]:
-            to_warm_up.post(batch)
-        todo, taken = iter(batches[10:]), list[float]()
-        statuses: list[str] = []
+            lines[0].post(lines[0].batch(batch))
+        bodies = [
+            [line.batch(batch) for batch in batches[10 + place :: len(lines)]] for place, line in enumerate(lines)
+        ]
+        taken, statuses = list[float](), list[str]()
 
-        def send(line: Line) -> None:
-            for batch in todo:  # a list's iterator gives each batch to one thread
-                seconds, answer = line.post(batch)
+        def send(line: Line, bodies: list[str]) -> None:
+            for body in bodies:
+                seconds, answer = line.post(body)
                 taken.append(seconds)
                 statuses.extend(node["status"] for node in answer["nodes"])
 
-        threads = [threading.Thread(target=send, args=[Line(server, f"load {k}")]) for k in range(options.connections)]
-        begun = time.perf_counter()
+        threads = [threading.Thread(target=send, args=pair) for pair in zip(lines, bodies, strict=True)]
+        begun, used = time.perf_counter(), server.processor_seconds
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        wall = time.perf_counter() - begun
+        wall, used = time.perf_counter() - begun, server.processor_seconds - used
     milliseconds = 1000 * np.array(taken)
     yield {
         "connections": options.connections,
@@ -210,6 +218,7 @@ def provisional(bench: Bench, options: argparse.Namespace) -> Iterator[dict[str,
         "nodes_a_second": 10 * len(taken) / wall,
         "p50_ms": np.percentile(milliseconds, 50),
         "p99_ms": np.percentile(milliseconds, 99),
+        "server_cpu_ms_a_batch": 1000 * used / len(taken),
         "scored_at_once": 1 - statuses.count("pending") / len(statuses),
     }
 
@@ -227,7 +236,7 @@ def lag(bench: Bench, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
 
         watcher = threading.Thread(target=watch)
         watcher.start()
-        latencies = [line.post(arrivals.events())[0] for _ in at_rate(10, options.seconds)]
+        latencies = [line.post(line.batch(arrivals.events()))[0] for _ in at_rate(10, options.seconds)]
         over.set()
         watcher.join()
     yield {
@@ -306,7 +315,7 @@ def restart(bench: Bench, options: argparse.Namespace) -> Iterator[dict[str, Any
     server.start()
     line = Line(server)
     for _ in range(options.batches):
-        line.post(arrivals.events())
+        line.post(line.batch(arrivals.events()))
     server.end()
     ready = server.start()
     server.end(signal.SIGTERM)
@@ -326,7 +335,7 @@ def memory(bench: Bench, options: argparse.Namespace) -> Iterator[dict[str, Any]
             there += [event["id"] for event in events if event["op"] == "add_node"]
             gone = there[: max(len(there) - 200, 0)]
             del there[: len(gone)]
-            line.post([*events, *({"op": "remove_node", "id": node} for node in gone)])
+            line.post(line.batch([*events, *({"op": "remove_node", "id": node} for node in gone)]))
             if len(samples) < at:
                 samples.append((at, server.resident_mib))
     seconds, mib = np.array(samples).T
@@ -341,15 +350,16 @@ def memory(bench: Bench, options: argparse.Namespace) -> Iterator[dict[str, Any]
     }
 
 
-def kills(folder: Path, count: int) -> dict[str, Any]:
-    """A server on the digits is killed so many times."""
+def kills(folder: Path, seed: int) -> dict[str, Any]:
+    """A server on the digits is killed ten times."""
+    folder.mkdir(parents=True, exist_ok=True)
     state = Path(tempfile.mkdtemp(dir=folder)) / "state"
     state.mkdir()
     graph = digits_graph().subgraph(np.arange(300))
     graph = graph.replace(node_ids=np.array([f"digit {row}" for row in range(300)], dtype=object))
     DeGEM(num_epochs=2, latent_dim=16, num_hops=5).fit(graph).save(state.parent / "model")
     write_npz(graph, state.parent / "graph.npz")
-    return killed(state.parent / "model", state.parent / "graph.npz", state, count=count)
+    return killed(state.parent / "model", state.parent / "graph.npz", state, count=A_ROUND, seed=seed)
 
 
 def seconds_of(function: Callable[[], object]) -> float:

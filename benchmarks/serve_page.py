@@ -10,7 +10,13 @@ import pandas as pd
 
 PAGE = Path(__file__).parents[1] / "docs" / "serve.md"
 BEGIN, END = "<!-- figures -->\n", "<!-- end of figures -->"
-SETTINGS = {"provisional": ("connections",), "refresh": ("tolerance",)}  # what tells rows of one dataset apart
+SETTINGS = {
+    "provisional": ("connections",),
+    "refresh": ("tolerance",),
+    "kills": ("seed",),
+}  # what tells rows of one dataset apart
+MACHINE = ["machine", "threads", "busy_before", "torch"]
+KILLS = ["kills", "batches", "events", "lost", "doubled", "gaps", "score_difference"]
 ABOUT = {
     "provisional": """Batches of ten arrivals, each sent as soon as the one before on its connection is answered, while
 the server refreshes what came. Wanted: 1,000 nodes a second at a p99 of 50 ms.""",
@@ -34,6 +40,12 @@ def write(rows: list[dict[str, Any]], part: str) -> None:
     measure.write(rows, f"serve-{part}", key=["dataset", *SETTINGS.get(part, ())])
 
 
+def seeds_of(part: str) -> set[int]:
+    """The seeds that a part has rows of."""
+    path = measure.RESULTS / f"serve-{part}.csv"
+    return set(pd.read_csv(path)["seed"]) if path.exists() else set()
+
+
 def write_page() -> None:
     """Put the figures of all parts so far into the page."""
     text = PAGE.read_text(encoding="utf-8")
@@ -48,14 +60,19 @@ def figures() -> str:
         path = measure.RESULTS / f"serve-{part}.csv"
         if path.exists():
             table = pd.read_csv(path)
+            if part == "kills":
+                worst = {name: "max" if name == "score_difference" else "sum" for name in KILLS}
+                table = table.groupby("dataset", as_index=False).agg(worst | dict.fromkeys(MACHINE, "first"))
             machine = f"{table['machine'].iloc[0]}, {table['threads'].iloc[0]} threads"
-            shown = table.drop(columns=["machine", "threads", "busy_before", "torch"])
+            shown = table.drop(columns=MACHINE)
             shown = shown.rename(columns=lambda name: name.replace("_", " ")).map(_text)
             parts.append(f"\n**{part}**, on {machine}. {about}\n\n{measure.markdown_table(shown)}")
     return "".join(parts) or "\nNothing is measured yet.\n"
 
 
 def _text(value: Any) -> str:
+    if pd.isna(value):  # of rows that were written before the column was there
+        return ""
     if not isinstance(value, float):
         return f"{value:,}" if isinstance(value, int) else str(value)
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

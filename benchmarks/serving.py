@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import socket
 import subprocess
@@ -76,6 +77,12 @@ class Server:
         """Its resident memory."""
         lines = Path(f"/proc/{self._running.pid}/status").read_text().splitlines()
         return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS"))
+
+    @property
+    def processor_seconds(self) -> float:
+        """The processor time that it has used."""
+        user, system = Path(f"/proc/{self._running.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
     @property
     def _running(self) -> subprocess.Popen[bytes]:

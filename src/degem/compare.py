@@ -87,17 +87,9 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison without the scores themselves, as plain values."""
-        return {
-            "p_value": self.p_value,
-            "alpha": self.alpha,
-            "reference_nodes": len(self.reference_scores),
-            "current_nodes": len(self.current_scores),
-            "tests": [dataclasses.asdict(test) for test in self.tests],
-            "drifts": [dataclasses.asdict(drift) for drift in self.drifts],
-            "breakdowns": {
-                name: [dataclasses.asdict(share) for share in found] for name, found in self.breakdowns.items()
-            },
-        }
+        sizes = {"reference_nodes": len(self.reference_scores), "current_nodes": len(self.current_scores)}
+        parts = {name: value for name, value in dataclasses.asdict(self).items() if not name.endswith("_scores")}
+        return {"p_value": self.p_value, **sizes, **parts}
 
 
 def compare(
@@ -199,9 +191,7 @@ def permutation_test(
     values = np.bincount(codes, weights=pooled) / counts
     own = np.bincount(codes[len(first) :], minlength=len(counts))
     draws = rng.multivariate_hypergeometric(counts, len(second), size=num_permutations, method="marginals")
-    centre = (
-        len(second) / len(pooled) * (values @ counts)
-    )  # a division's expected sum: farther from it = more different
+    centre = len(second) / len(pooled) * (values @ counts)  # the expected sum: farther from it = more different
     observed = abs(own @ values - centre)
     extreme = int(np.count_nonzero(np.abs(draws @ values - centre) >= observed * (1 - 1e-9)))
     return PermutationTest(name, float(first.mean()), float(second.mean()), (1 + extreme) / (num_permutations + 1))
@@ -218,17 +208,10 @@ def _gathered(pooled: NDArray[np.float64]) -> NDArray[np.int64]:
 
 def _shares(both: Groups, flags: list[NDArray[np.int64]]) -> tuple[GroupShare, ...]:
     """The share flagged by group, where ``both`` groups the nodes of the two windows, one after the other."""
-    halves = np.split(both.codes, [len(flags[0])])
-    sizes = [np.bincount(codes, minlength=len(both.labels)) for codes in halves]
-    hits = [
-        np.bincount(codes, weights=flag, minlength=len(both.labels)) for codes, flag in zip(halves, flags, strict=True)
-    ]
-    shares = [
-        np.divide(hit, size, out=np.full(len(size), np.nan), where=size > 0)
-        for hit, size in zip(hits, sizes, strict=True)
-    ]
-    return tuple(
-        GroupShare(label, int(sizes[0][row]), int(sizes[1][row]), float(shares[0][row]), float(shares[1][row]))
-        for row, label in enumerate(both.labels)
-        if sizes[0][row] + sizes[1][row] > 0
-    )
+    halves, count = np.split(both.codes, [len(flags[0])]), len(both.labels)
+    sizes = np.stack([np.bincount(codes, minlength=count) for codes in halves])
+    hits = [np.bincount(codes, weights=flag, minlength=count) for codes, flag in zip(halves, flags, strict=True)]
+    with np.errstate(invalid="ignore"):  # 0 / 0: NaN
+        shares = np.stack(hits) / sizes
+    rows = zip(both.labels, sizes.T.tolist(), shares.T.tolist(), strict=True)
+    return tuple(GroupShare(label, *size, *share) for label, size, share in rows if any(size))

@@ -59,16 +59,14 @@ def drifted_columns(detector: Detector, reference: Window, current: Window) -> l
     columns = columns_of(detector, reference[0])
     effects = np.array([*_effects(columns, first, second)])
     beyond = chance_effect(first.shape[0], second.shape[0], len(columns))
-    most = [place for place in np.argsort(-effects, kind="stable")[:MOST] if effects[place] > beyond]
-    return [
-        Drift(
-            "column",
-            columns[place].name,
-            float(effects[place]),
-            *(_usual(columns[place], rows) for rows in (first, second)),
-        )
-        for place in most
-    ]
+    found = []
+    for place in _most(effects, beyond):
+        column = columns[place]
+        values = [dense(rows[:, column.positions]) for rows in (first, second)]
+        words = sp.issparse(first) or sp.issparse(second)
+        usual = [f"{(there != 0).mean():.1%} not zero" if words else column.usual(there) for there in values]
+        found.append(Drift("column", column.name, float(effects[place]), *usual))
+    return found
 
 
 def drifted_groups(both: Groups, num_first: int) -> list[Drift]:
@@ -81,16 +79,14 @@ def drifted_groups(both: Groups, num_first: int) -> list[Drift]:
     halves = np.split(both.codes, [num_first])
     first, second = (np.bincount(codes, minlength=len(both.labels)) / max(len(codes), 1) for codes in halves)
     effects, beyond = np.abs(second - first), chance_effect(len(halves[0]), len(halves[1]), len(both.labels))
-    most = [place for place in np.argsort(-effects, kind="stable")[:MOST] if effects[place] > beyond]
     return [
         Drift(both.title, both.labels[place], float(effects[place]), f"{first[place]:.1%}", f"{second[place]:.1%}")
-        for place in most
+        for place in _most(effects, beyond)
     ]
 
 
-def _usual(column: Column, rows: Features) -> str:
-    values = dense(rows[:, column.positions])
-    return f"{(values != 0).mean():.1%} not zero" if sp.issparse(rows) else column.usual(values)
+def _most(effects: NDArray[np.float64], beyond: float) -> list[int]:
+    return [place for place in np.argsort(-effects, kind="stable")[:MOST].tolist() if effects[place] > beyond]
 
 
 def _effects(columns: list[Column], first: Features, second: Features) -> Iterator[float]:

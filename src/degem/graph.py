@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
+from degem import graph_inputs as inputs
 from degem.errors import GraphError, quoted
 from degem.graph_checks import (
     check_texts,
@@ -19,22 +20,6 @@ from degem.graph_checks import (
     checked_columns,
     checked_features,
     checked_labels,
-)
-from degem.graph_inputs import (
-    arrays_by_name,
-    as_array,
-    attribute_matrix,
-    encode_labels,
-    infer_num_nodes,
-    label_array,
-    matrix_or_none,
-    names_or_none,
-    node_indices,
-    notice,
-    pyg_features,
-    tensor_array,
-    tidy_adjacency,
-    weighted_edges,
 )
 from degem.ops.features import Features
 from degem.ops.homophily import labelled_edges
@@ -174,7 +159,7 @@ class Graph:
 
     def subgraph(self, nodes: ArrayLike) -> Graph:
         """The graph induced by ``nodes`` (indices or a mask), in the order given."""
-        index = node_indices(nodes, self.num_nodes)
+        index = inputs.node_indices(nodes, self.num_nodes)
         adjacency = self.adjacency[index][:, index]
         adjacency.sort_indices()
         return self.replace(
@@ -220,23 +205,23 @@ class Graph:
             num_nodes: Needed only where neither features, labels nor an adjacency give it.
             structural_seed: Seed of the structural features.
         """
-        matrix, adjacency = matrix_or_none("features", features), matrix_or_none("adjacency", adjacency)
-        labels = None if labels is None else label_array(labels)
-        ids = None if node_ids is None else as_array("node_ids", node_ids)
-        named_masks, named_columns = arrays_by_name("masks", masks), arrays_by_name("columns", columns)
-        count = infer_num_nodes(num_nodes, matrix, labels, adjacency, ids, edges)
-        pairs, weights = weighted_edges(edges, adjacency, edge_weights, count)
-        tidy = tidy_adjacency(pairs, count, weights)
+        matrix, adjacency = inputs.matrix_or_none("features", features), inputs.matrix_or_none("adjacency", adjacency)
+        labels = None if labels is None else inputs.label_array(labels)
+        ids = None if node_ids is None else inputs.as_array("node_ids", node_ids)
+        named_masks, named_columns = inputs.arrays_by_name("masks", masks), inputs.arrays_by_name("columns", columns)
+        count = inputs.infer_num_nodes(num_nodes, matrix, labels, adjacency, ids, edges)
+        pairs, weights = inputs.weighted_edges(edges, adjacency, edge_weights, count)
+        tidy = inputs.tidy_adjacency(pairs, count, weights)
         if matrix is None:
-            notice("the graph has no features: log-degree and a random projection of its edges stand in")
+            inputs.notice("the graph has no features: log-degree and a random projection of its edges stand in")
             matrix, feature_names = structural_features(tidy, seed=structural_seed), None
         return cls(
             features=matrix,
             adjacency=tidy,
             labels=np.full(count, -1) if labels is None else labels,
             node_ids=np.arange(count) if ids is None else ids,
-            feature_names=names_or_none("feature_names", feature_names),
-            class_names=names_or_none("class_names", class_names),
+            feature_names=inputs.names_or_none("feature_names", feature_names),
+            class_names=inputs.names_or_none("class_names", class_names),
             masks=named_masks,
             columns=named_columns,
             schema=schema,
@@ -250,28 +235,28 @@ class Graph:
         """
         if getattr(data, "edge_index", None) is None:
             raise GraphError("the PyG Data has no edge_index: set one (an empty tensor of shape (2, 0) for no edges)")
-        edges = tensor_array("edge_index", data.edge_index)
+        edges = inputs.tensor_array("edge_index", data.edge_index)
         if edges.ndim != 2 or len(edges) != 2:
             raise GraphError(f"edge_index must have shape (2, m), got {edges.shape}")
         features, labels = getattr(data, "x", None), getattr(data, "y", None)
-        labels = None if labels is None else tensor_array("y", labels)
+        labels = None if labels is None else inputs.tensor_array("y", labels)
         if labels is not None and labels.ndim == 2 and labels.shape[1] == 1:
             labels = labels[:, 0]
         found = {name: getattr(data, f"{name}_mask", None) for name in ("train", "val", "test")}
-        masks = {name: tensor_array(f"{name}_mask", mask) for name, mask in found.items() if mask is not None}
+        masks = {name: inputs.tensor_array(f"{name}_mask", mask) for name, mask in found.items() if mask is not None}
         if any(mask.ndim == 2 for mask in masks.values()):
-            notice("the PyG Data holds several splits, so no mask is taken: keep one column of train_mask, …")
+            inputs.notice("the PyG Data holds several splits, so no mask is taken: keep one column of train_mask, …")
             masks = {}
         weights = getattr(data, "edge_weight", None)
         if weights is None and (attributes := getattr(data, "edge_attr", None)) is not None:
             if attributes.ndim == 1 or attributes.shape[1] == 1:
                 weights = attributes
             else:
-                notice(f"edge_attr has {attributes.shape[1]} columns and is dropped: keep one as edge_weight")
+                inputs.notice(f"edge_attr has {attributes.shape[1]} columns and is dropped: keep one as edge_weight")
         return cls.from_arrays(
             edges=edges.T,
-            edge_weights=None if weights is None else tensor_array("edge_weight", weights),
-            features=None if features is None else pyg_features(features),
+            edge_weights=None if weights is None else inputs.tensor_array("edge_weight", weights),
+            features=None if features is None else inputs.pyg_features(features),
             labels=labels,
             num_nodes=getattr(data, "_store", {}).get("num_nodes"),  # PyG's own guess would go unchecked
             masks=masks,
@@ -293,13 +278,13 @@ class Graph:
 
         if not isinstance(graph, NetworkXGraph):
             raise GraphError(f"expected a NetworkX graph, got {quoted(graph)}")
-        names, attributes = list(graph.nodes), names_or_none("feature_attributes", feature_attributes)
+        names, attributes = list(graph.nodes), inputs.names_or_none("feature_attributes", feature_attributes)
         if not names:
             raise GraphError("the graph is empty: it needs at least one node")
-        features, columns = attribute_matrix(graph, names, attributes, label_attribute)
+        features, columns = inputs.attribute_matrix(graph, names, attributes, label_attribute)
         labels, classes = None, None
         if label_attribute is not None:
-            labels, classes = encode_labels([graph.nodes[name].get(label_attribute) for name in names])
+            labels, classes = inputs.encode_labels([graph.nodes[name].get(label_attribute) for name in names])
         try:
             adjacency = to_scipy_sparse_array(graph, nodelist=names)
         except (TypeError, ValueError, OverflowError):

@@ -5,8 +5,7 @@ Index arrays of sparse matrices are checked with NumPy alone: compiled code trus
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -157,31 +156,24 @@ def _checked_sparse(features: Any) -> sp.csr_array:
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
-    _check_finite(matrix.data, lambda entry: int(np.searchsorted(matrix.indptr, entry, side="right")) - 1)
+    finite = np.isfinite(matrix.data)
+    if not finite.all():
+        raise _not_finite(int(np.searchsorted(matrix.indptr, finite.argmin(), side="right")) - 1)
     return _frozen_csr(matrix)
 
 
 def _checked_dense(features: Any) -> NDArray[np.float32]:
-    dense = np.asarray(features, dtype=np.float32)
-    width, rows = dense.shape[1], 1 << 16
-    for start in range(0, dense.shape[0], rows):  # blocks: no n × d₀ temporary on large memory maps
-        block = dense[start : start + rows]
-        _check_finite(block.reshape(-1), partial(_row_of_entry, start, width))
+    dense, rows = np.asarray(features, dtype=np.float32), 1 << 16
+    for start in range(0, len(dense), rows):  # blocks: no n × d₀ temporary on large memory maps
+        finite = np.isfinite(dense[start : start + rows])
+        if not finite.all():
+            raise _not_finite(start + int(finite.all(axis=1).argmin()))
         release(dense)
     return _frozen(dense)
 
 
-def _row_of_entry(start: int, width: int, entry: int) -> int:
-    return start + entry // width
-
-
-def _check_finite(values: NDArray[np.float32], row_of: Callable[[int], int]) -> None:
-    finite = np.isfinite(values)
-    if not finite.all():
-        row = row_of(int(np.argmin(finite)))
-        raise GraphError(
-            f"features: row {row} holds NaN, an infinity or a value beyond float32: clean or fill it first"
-        )
+def _not_finite(row: int) -> GraphError:
+    return GraphError(f"features: row {row} holds NaN, an infinity or a value beyond float32: clean or fill it first")
 
 
 def _checked_csr(name: str, matrix: Any) -> sp.csr_array:
@@ -280,9 +272,8 @@ def count_loops_and_one_way(matrix: sp.csr_array) -> tuple[int, int]:
         >>> count_loops_and_one_way(sp.csr_array(np.array([[1, 1], [0, 0]])))
         (1, 1)
     """
-    loops, upper, missing = _count(
-        _frozen(matrix.indptr), _frozen(matrix.indices)
-    )  # numba compiles for read-only arrays alone
+    indptr, indices = _frozen(matrix.indptr), _frozen(matrix.indices)  # numba compiles for read-only arrays alone
+    loops, upper, missing = _count(indptr, indices)
     lower, found = matrix.nnz - loops - upper, upper - missing
     return int(loops), int(missing + lower - found)
 

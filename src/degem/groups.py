@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from degem.errors import GraphError
 
 MAX_GROUPS = 24
+NUM_BINS = 12  # of time, where there are many values
 
 
 @dataclass(frozen=True)
@@ -58,13 +59,12 @@ def by_degree(degrees: NDArray[np.int64]) -> Groups:
     return Groups("degree", tuple(labels[: int(codes.max(initial=0)) + 1]), codes)
 
 
-def by_time(name: str, values: NDArray[Any], num_bins: int = 12) -> Groups:
+def by_time(name: str, values: NDArray[Any]) -> Groups:
     """The nodes by a time column: one group a value if there are few, else groups of about equal size.
 
     Arguments:
         name: The column's name.
         values: Numbers, dates, or text that reads as dates.
-        num_bins: Groups where there are many values.
     """
     column = pd.Series(values)
     if not pd.api.types.is_numeric_dtype(column):
@@ -77,7 +77,7 @@ def by_time(name: str, values: NDArray[Any], num_bins: int = 12) -> Groups:
         binned = column.astype("category")
         labels = [_moment(value) for value in binned.cat.categories]
     else:
-        binned = pd.qcut(column, num_bins, duplicates="drop")
+        binned = pd.qcut(column, NUM_BINS, duplicates="drop")
         labels = [f"{_moment(cut.left)} – {_moment(cut.right)}" for cut in binned.cat.categories]
     codes = binned.cat.codes.to_numpy().astype(np.int64)
     if (codes < 0).any():

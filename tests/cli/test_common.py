@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 import torch
 
-from degem.cli.common import ids_in, print_json, shown, write_table
-from degem.cli.options import Inputs, prepare_machine
+from degem.cli.common import ids_in, prepare_machine, print_json, shown, write_table
+from degem.cli.options import Inputs
 from degem.errors import DegemError, GraphError, ParameterError
 
 

@@ -5,7 +5,7 @@ import time
 
 from rich.console import Console
 
-from degem.cli.progress import progress_bar
+from degem.cli.messages import progress_bar
 from degem.training import Progress, silent
 
 

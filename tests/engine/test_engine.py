@@ -16,7 +16,7 @@ from degem.data.archives import write_npz
 from degem.detectors.registry import METHODS
 from degem.engine import Ray
 from degem.engine.cluster import connected
-from degem.engine.layout import Node, divided
+from degem.engine.plan import Node, divided
 from degem.errors import DegemError
 from degem.propagation import Columns, Propagator, choose_propagator
 from degem.training import Progress

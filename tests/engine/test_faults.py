@@ -58,7 +58,7 @@ def expected(small_graph: Graph, values: np.ndarray) -> np.ndarray:
 @pytest.fixture
 def sixteen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Strips of sixteen columns: four tasks."""
-    monkeypatch.setattr("degem.engine.layout.MEMORY_SHARE", 16 * 8 * 120 / (4 << 30))
+    monkeypatch.setattr("degem.engine.plan.MEMORY_SHARE", 16 * 8 * 120 / (4 << 30))
 
 
 def workers() -> list[psutil.Process]:

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from degem.ops.features import row_normalize, row_norms, to_tensor
+from degem.ops.features import is_bag_of_words, row_normalize, row_norms, to_tensor
 
 
 def test_rows_have_unit_norm_whatever_their_sign_and_storage() -> None:
@@ -48,3 +48,12 @@ def test_read_only_arrays_become_tensors_without_a_warning() -> None:
 def test_rows_too_small_to_be_inverted_stay_as_they_are() -> None:
     tiny = np.full((2, 3), 1e-42, dtype=np.float32)
     np.testing.assert_array_equal(row_normalize(tiny), tiny)
+
+
+def test_a_bag_of_words_is_wide_and_mostly_zeros() -> None:
+    rng = np.random.default_rng(0)
+    words = (rng.random((200, 100)) < 0.35).astype(np.float32)  # as many as reviews of Amazon-Photo have
+    assert is_bag_of_words(words)
+    assert is_bag_of_words(sp.csr_array(words))
+    for table in (words[:, :50], 1 - words, -words):
+        assert not is_bag_of_words(table)

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from degem.propagation import Columns, Propagator
-from degem.propagation.changing import ChangingHops
+from degem.propagation.changing import ChangingHops, HopsView
 
 NUM_HOPS, WIDTH = 4, 3
 
@@ -64,6 +64,19 @@ def test_with_a_tolerance_rows_stay_within_the_stated_bound_and_fewer_are_comput
     for exact_hops, _, _ in _changed_many_times(0.0, 0.0, 1.0, seed=2):
         exact = exact_hops.num_computed
     assert hops.num_computed < 0.98 * exact
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 0.05])
+def test_a_view_stays_as_it_was_while_rows_change_and_nodes_come(tolerance: float) -> None:
+    kept: list[tuple[HopsView, NDArray]] = []
+    for hops, _, _ in _changed_many_times(tolerance, 0.6, 0.4, seed=3):
+        kept.append((hops.view(), hops.values.copy()))
+    moved = [not np.array_equal(values, hops.values[:, : values.shape[1]]) for _, values in kept]
+    assert sum(moved) == len(kept) - 1
+    for view, values in kept:
+        places = np.arange(values.shape[1])[::-1]
+        for hop in range(NUM_HOPS + 1):
+            np.testing.assert_array_equal(view.rows(hop, places), values[hop, places])
 
 
 def test_what_changed_is_told_by_hop() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,21 @@ from degem import Graph
 from degem.serve.events import Batch
 from degem.serve.service import Service
 
+PATIENCE = 30.0
+
 
 def submit(service: Service, sequence: int, *events: dict[str, Any], client: str = "test") -> dict[str, Any]:
     """Submit a batch, and return what the service says."""
     body = json.dumps({"client": client, "sequence": sequence, "events": events}).encode()
     return service.submit(Batch.model_validate_json(body), body)
+
+
+def has_come(service: Service, event: int) -> bool:
+    """Wait until the scores have an event; whether they have."""
+    until = time.monotonic() + PATIENCE
+    while service.snapshot.event < event and time.monotonic() < until and service.failure is None:
+        time.sleep(0.005)
+    return service.snapshot.event >= event
 
 
 class RandomEvents:

@@ -7,7 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 from degem import DeGEM, Graph
-from degem.serve.rows import NewRows, ScoreRows
+from degem.serve.provisional import NewRows, ProvisionalRows
+from degem.serve.rows import ScoreRows
 
 
 @pytest.mark.parametrize("weight", [1.0, 2.5])
@@ -22,9 +23,9 @@ def test_two_hops_of_new_nodes_are_exact_before_they_are_in_the_graph(
 
     rows, everything = ScoreRows(scorer), np.arange(size)
     rows.update(served_graph.adjacency, everything, everything, lambda some: features[some])
-    edges = sp.csr_array((np.array([weight], np.float32), ([0], [5])), shape=(2, size))
+    edges = sp.csr_array(np.array([[weight], [0]], dtype=np.float32))
     among = sp.csr_array(np.array([[0, weight], [weight, 0]], dtype=np.float32))
-    energies, chances, isolated = rows.provisional(NewRows(new, edges, among))
+    energies, chances, isolated = ProvisionalRows(rows).energies(NewRows(new, np.array([5]), edges, among))
 
     joined = sp.lil_array((size + 2, size + 2), dtype=np.float32)
     joined[:size, :size] = served_graph.adjacency
@@ -40,5 +41,6 @@ def test_two_hops_of_new_nodes_are_exact_before_they_are_in_the_graph(
     assert (np.abs(energies - smooth) < 0.5 * spread).all()
     assert chances is not None
     assert not isolated.any()
-    alone = NewRows(new[:1], sp.csr_array((1, size), dtype=np.float32), sp.csr_array((1, 1), dtype=np.float32))
-    assert rows.provisional(alone)[2].all()
+    nobody = np.empty(0, dtype=np.int64)
+    alone = NewRows(new[:1], nobody, *(sp.csr_array((1, width), dtype=np.float32) for width in (0, 1)))
+    assert ProvisionalRows(rows).energies(alone)[2].all()

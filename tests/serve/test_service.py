@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,19 +12,21 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from tests.serve.streams import RandomEvents, submit
+from tests.serve.streams import PATIENCE, RandomEvents, has_come, submit
 
 from degem import DeGEM, Graph
 from degem.calibration import judge
 from degem.detectors.trivial import Degree
 from degem.errors import DegemError
+from degem.propagation.changing import ChangingHops
 from degem.serve.events import Batch
-from degem.serve.intake import EventError
+from degem.serve.intake import EventError, Intake
+from degem.serve.provisional import NewRows
+from degem.serve.scoring import RowScoring
 from degem.serve.service import Service, UnavailableError
 from degem.serve.store import EventStore, SequenceError, StoreError
 
 Serving = Callable[..., Service]
-PATIENCE = 30.0
 
 
 def told(service: Service, node: str) -> dict[str, Any]:
@@ -31,6 +34,12 @@ def told(service: Service, node: str) -> dict[str, Any]:
     found = service.answers([node])[0]
     assert found is not None
     return found
+
+
+def refreshed(service: Service) -> None:
+    """Wait until scores have every event."""
+    service._wake.set()
+    assert has_come(service, service.accepted)
 
 
 def assert_as_scored_anew(service: Service, tolerance: float = 2e-4) -> None:
@@ -83,9 +92,9 @@ def test_after_any_events_scores_are_those_of_the_whole_graph_scored_anew(
     for sequence in range(8):
         last = submit(service, sequence, *events.batch(12))["last_event"]
         if sequence % 3 == 2:
-            assert service.wait_for(last, PATIENCE)
+            assert has_come(service, last)
             assert_as_scored_anew(service)
-    assert service.wait_for(last, PATIENCE)
+    assert has_come(service, last)
     assert_as_scored_anew(service)
     assert sorted(events.nodes) == sorted(str(name) for name in service._live.graph().node_ids)
     assert service._live.graph().num_edges == len(events.edges)
@@ -97,7 +106,7 @@ def test_a_detector_without_rows_has_the_whole_graph_scored(serving: Serving, se
     service, events = serving(Degree().fit(served_graph)), RandomEvents(served_graph, 5)
     for sequence in range(4):
         last = submit(service, sequence, *events.batch(10))["last_event"]
-    assert service.wait_for(last, PATIENCE)
+    assert has_come(service, last)
     assert service.snapshot.scoring.refresh == "full"
     assert_as_scored_anew(service)
 
@@ -109,7 +118,7 @@ def test_only_the_surroundings_are_refreshed(served: DeGEM, serving: Serving) ->
     path = Graph.from_arrays(features=features, edges=[(row, row + 1) for row in range(size - 1)])
     service = serving(served, path)
     last = submit(service, 0, {"op": "remove_edge", "source": "0", "target": "1"})["last_event"]
-    assert service.wait_for(last, PATIENCE)
+    assert has_come(service, last)
     assert 0 < service.snapshot.scoring.num_rows <= 2 + served.num_hops
     assert_as_scored_anew(service)
 
@@ -117,7 +126,7 @@ def test_only_the_surroundings_are_refreshed(served: DeGEM, serving: Serving) ->
 def test_a_tolerance_is_made_good_by_a_full_refresh(serving: Serving, served_graph: Graph) -> None:
     service, events = serving(tolerance=0.02), RandomEvents(served_graph, 7)
     last = submit(service, 0, *events.batch(30))["last_event"]
-    assert service.wait_for(last, PATIENCE)
+    assert has_come(service, last)
     expected = judge(service.detector, service._live.graph()).result.scores
     off = np.abs(service.snapshot.scored.scores[service.snapshot.alive] - expected)
     assert 1e-3 < off.max() < 2
@@ -145,12 +154,70 @@ def test_a_new_node_has_a_provisional_score_at_once_and_an_exact_one_soon(
         twin, stranger = answer["nodes"]
         assert (twin["status"], twin["event"], twin["degree"]) == ("provisional", 1, len(neighbours) + 1)
         assert told(service, "twin") == twin
-    assert service.wait_for(answer["last_event"], PATIENCE)
+    assert has_come(service, answer["last_event"])
     exact = told(service, "twin")
     assert (exact["status"], exact["event"]) == ("exact", answer["last_event"])
     spread = service.snapshot.scored.scores.std()
     assert abs(exact["score"] - twin["score"]) < spread
     assert (twin["score"] < stranger["score"]) == (exact["score"] < told(service, "stranger")["score"])
+
+
+def test_a_provisional_score_is_as_of_the_snapshot_though_a_refresh_is_under_way(
+    serving: Serving, served_graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, features = serving(), np.asarray(served_graph.features)
+    near = np.flatnonzero(served_graph.adjacency[[7]].toarray()[0])
+    edges = sp.csr_array(np.ones((1, len(near)), dtype=np.float32))
+    new = NewRows(features[[7]], near, edges, sp.csr_array((1, 1), dtype=np.float32))
+    now = service.snapshot
+    before = now.scoring.provisional(new, now.scored)
+    update, stopped, going_on = ChangingHops.update, threading.Semaphore(0), threading.Semaphore(0)
+
+    def update_and_wait(*given: Any, **named: Any) -> Any:
+        found = update(*given, **named)
+        stopped.release()
+        assert going_on.acquire(timeout=PATIENCE)
+        return found
+
+    monkeypatch.setattr(ChangingHops, "update", update_and_wait)
+    events = [{"op": "update_node", "id": f"digit {row}", "features": features[11].tolist()} for row in near]
+    last = submit(service, 0, *events)["last_event"]
+    for _ in range(5):  # statistics, hops, energies, smoothed energies and classes
+        assert stopped.acquire(timeout=PATIENCE)
+        during = now.scoring.provisional(new, now.scored)
+        assert before is not None
+        assert during is not None
+        np.testing.assert_array_equal(during.scores, before.scores)
+        going_on.release()
+    assert has_come(service, last)
+    after = service.snapshot.scoring.provisional(new, service.snapshot.scored)
+    assert after is not None
+    assert after.scores[0] != before.scores[0]
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"), [(RowScoring, "provisional"), (Intake, "rows_of"), (Service, "answers"), (EventStore, "decided")]
+)
+def test_events_that_are_stored_are_acknowledged_though_scoring_them_fails(
+    serving: Serving, served_graph: Graph, monkeypatch: pytest.MonkeyPatch, owner: type, name: str
+) -> None:
+    service, node = serving(), {"op": "add_node", "id": "x", "features": served_graph.features[3].tolist()}
+
+    def broken(*_: Any) -> None:
+        raise RuntimeError("out of memory")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, broken)
+        if name == "decided":  # asked of nodes that a refresh has overtaken
+            patch.setattr(Intake, "add", lambda *_: [])
+            patch.setattr(service, "_score_provisionally", lambda _: refreshed(service))
+        answer = submit(service, 0, node)
+    assert (answer["first_event"], answer["last_event"], answer["duplicate"]) == (1, 1, False)
+    assert answer["nodes"] == []
+    assert answer["warning"].endswith("RuntimeError: out of memory")
+    assert submit(service, 0, node)["duplicate"]
+    assert has_come(service, 1)
+    assert told(service, "x")["status"] == "exact"
 
 
 def test_a_batch_that_is_sent_again_counts_once(serving: Serving) -> None:
@@ -190,7 +257,7 @@ def test_a_server_that_starts_again_goes_on_where_it_was(serving: Serving, serve
     service, events = serving(), RandomEvents(served_graph, 11)
     for sequence in range(3):
         last = submit(service, sequence, *events.batch(10))["last_event"]
-    service.wait_for(last, PATIENCE)
+    has_come(service, last)
     decided = service.store.decisions(1000)
     assert decided
     for _ in range(2):  # the second time from a snapshot on the disk
@@ -202,7 +269,7 @@ def test_a_server_that_starts_again_goes_on_where_it_was(serving: Serving, serve
         assert service.store.decisions(1000) == decided
         refresh_wholly(service)
     last = submit(service, 3, *events.batch(10))["last_event"]
-    assert service.wait_for(last, PATIENCE)
+    assert has_come(service, last)
     assert_as_scored_anew(service)
     other = served_graph.subgraph(np.arange(200))
     with pytest.raises(DegemError, match="another graph"):
@@ -214,7 +281,7 @@ def test_arrivals_are_decided_once_in_their_order(serving: Serving, served_graph
     ordinary, strange = served_graph.features[3].tolist(), (16 - np.asarray(served_graph.features)[3]).tolist()
     for sequence, features in enumerate([ordinary, strange]):
         event = {"op": "add_node", "id": f"new {sequence}", "features": features}
-        service.wait_for(submit(service, sequence, event)["last_event"], PATIENCE)
+        has_come(service, submit(service, sequence, event)["last_event"])
     last, first = service.store.decisions(10)
     assert (first["node"], last["node"], first["event"], last["event"]) == ("new 0", "new 1", 1, 2)
     assert told(service, "new 1")["p_value"] == pytest.approx(last["p_value"])
@@ -228,8 +295,8 @@ def test_events_of_another_server_on_the_same_database_arrive(
     url = request.getfixturevalue("postgresql") if database == "postgresql" else None
     first, second = serving(url=url), serving(url=url)
     last = submit(first, 0, *RandomEvents(served_graph, 3).batch(10))["last_event"]
-    assert first.wait_for(last, PATIENCE)
-    assert second.wait_for(last, PATIENCE)
+    assert has_come(first, last)
+    assert has_come(second, last)
     np.testing.assert_allclose(first.snapshot.scored.scores, second.snapshot.scored.scores, rtol=1e-5, atol=1e-5)
     events = [decision["event"] for decision in first.store.decisions(100)]
     assert len(events) == len(set(events)) > 0
@@ -258,7 +325,7 @@ def test_a_database_that_is_away_for_a_while_costs_nothing(
             submit(service, 1, {"op": "remove_node", "id": "digit 3"})
         assert told(service, "digit 3")["event"] == 0
     wait_until(True)
-    assert service.wait_for(last, PATIENCE)
+    assert has_come(service, last)
     assert_as_scored_anew(service)
     assert len(service.store.decisions(100)) == sum(name not in served_graph.node_ids for name in events.nodes)
 
@@ -293,7 +360,7 @@ def test_calibration_nodes_kept_in_the_model_join_a_graph_that_lacks_them(
     before = service.snapshot.scored.calibration
     own = int((~held_out).sum())
     near = service._live.ids[service._live.adjacency[own:, :own].indices[0]]
-    assert service.wait_for(submit(service, 0, {"op": "remove_node", "id": near})["last_event"], PATIENCE)
+    assert has_come(service, submit(service, 0, {"op": "remove_node", "id": near})["last_event"])
     assert not np.array_equal(service.snapshot.scored.calibration, before)
     refresh_wholly(service)
     assert len(service.snapshot.scored.calibration) == held_out.sum()

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from degem.cli import options
 from degem.cli.common import check_folder
-from degem.cli.engine import Address, Engine, EngineName
 from degem.cli.messages import LOGGER, tell
-from degem.cli.options import DataDir, Mkdir, listed
 from degem.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -45,11 +44,11 @@ def run_command(
         Literal["arrival", "strict", "oracle"] | None,
         typer.Option(help="How detectors are fitted and judged.", show_default="the table's own"),
     ] = None,
-    data_dir: DataDir = None,
+    data_dir: options.DataDir = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Processes.", show_default="one a core")] = None,
-    engine: EngineName = Engine.local,
-    address: Address = None,
-    mkdir: Mkdir = False,
+    engine: options.Engine = "local",
+    address: options.Address = None,
+    mkdir: options.Mkdir = False,
 ) -> None:
     """Run a table; each result is appended to DIR/results.csv as it finishes. Exits with 1 if a row failed.
 
@@ -59,7 +58,7 @@ def run_command(
     from degem.detectors.registry import METHODS
 
     check_folder(out, mkdir)
-    named = set(listed(methods) or METHODS)
+    named = set(options.listed(methods) or METHODS)
     fork_server(shares(workers)[1], named if named <= METHODS.keys() else METHODS)  # loads its libraries while we do
     from degem.bench import runner, specs
     from degem.bench.store import made_folder
@@ -70,9 +69,9 @@ def run_command(
     chosen = [
         specs.narrowed(
             specs.read_spec(name),
-            methods=listed(methods),
-            datasets=listed(datasets),
-            shifts=listed(shifts),
+            methods=options.listed(methods),
+            datasets=options.listed(datasets),
+            shifts=options.listed(shifts),
             seeds=specs.parse_seeds(seeds) if seeds is not None else None,
         )
         for name in names
@@ -88,7 +87,7 @@ def run_command(
         if Path(table).resolve().parent != out.resolve():
             shutil.copyfile(table, out / Path(table).name)  # degem bench show finds it there
     with listening() as listener:
-        if engine is Engine.ray:
+        if engine == "ray":
             from degem.engine.bench import run
 
             status = run(tasks, out, address=address or "local", data_dir=data_dir, listener=listener)
@@ -105,8 +104,8 @@ def ceiling(
     out: Annotated[Path, typer.Option(help="Folder of the results; what is there already is not run again.")],
     datasets: Annotated[str | None, typer.Option(help="Only these datasets.")] = None,
     seeds: Annotated[str, typer.Option(help="5 means seeds 0 to 4; 11,12 means those two.")] = "5",
-    data_dir: DataDir = None,
-    mkdir: Mkdir = False,
+    data_dir: options.DataDir = None,
+    mkdir: options.Mkdir = False,
 ) -> None:
     """Add the upper mark of arrival: boosted trees trained with OOD examples of the same kind. No detector.
 
@@ -121,7 +120,7 @@ def ceiling(
     from degem.shifts.scenarios import kind_of
 
     check_folder(out, mkdir)
-    spec = specs.narrowed(specs.read_spec("arrival"), datasets=listed(datasets))
+    spec = specs.narrowed(specs.read_spec("arrival"), datasets=options.listed(datasets))
     store = Store(out)
     store.prepare()
     done = {(row.dataset, row.shift, row.seed) for row in store.rows() if row.method == CEILING.method}
@@ -200,7 +199,7 @@ def _print(grids: Iterable[Grid], form: Format) -> None:
 def figure(
     results: ResultsFolder,
     out: Annotated[Path, typer.Option(help="Folder for the pictures.")],
-    mkdir: Mkdir = False,
+    mkdir: options.Mkdir = False,
 ) -> None:
     """Draw the paper's figures from our rows, as PNG and SVG.
 
@@ -221,7 +220,7 @@ def figure(
 def docs(
     results: ResultsFolder,
     out: Annotated[Path, typer.Option(help="The page to write.")] = Path("docs/results.md"),
-    mkdir: Mkdir = False,
+    mkdir: options.Mkdir = False,
 ) -> None:
     """Write the pages of results: every table, what reproduces, what does not, and why; and arrival.md beside it.
 

@@ -7,16 +7,15 @@ from typing import Annotated
 
 import typer
 
-from degem.cli.common import check_folder, ids_in, print_json
-from degem.cli.messages import tell
-from degem.cli.options import AsJson, GraphArgument, Inputs, Mkdir, ModelArgument, ModelOut, takes_inputs
+from degem.cli import options
+from degem.cli.common import answer, check_folder, ids_in
 from degem.errors import ParameterError
 
 
-@takes_inputs
+@options.takes_inputs
 def calibrate(
-    model: ModelArgument,
-    graph: GraphArgument,
+    model: options.ModelArgument,
+    graph: options.GraphArgument,
     nodes: Annotated[
         Path | None,
         typer.Option(
@@ -25,11 +24,11 @@ def calibrate(
             show_default="labelled nodes that were not there at the fit",
         ),
     ] = None,
-    out: ModelOut = None,
-    mkdir: Mkdir = False,
+    out: options.ModelOut = None,
+    mkdir: options.Mkdir = False,
     *,
-    inputs: Inputs,
-    as_json: AsJson = False,
+    inputs: options.Inputs,
+    as_json: options.AsJson = False,
 ) -> None:
     """Renew the calibration nodes of MODEL from nodes of GRAPH confirmed as in-distribution; nothing is fitted.
 
@@ -51,7 +50,5 @@ def calibrate(
     before = len(getattr(detector, "calibration_", ()))
     detector.calibrate(loaded, wanted)
     detector.save(out or model)
-    if as_json:
-        print_json({"model": str(out or model), "calibration_nodes": len(wanted), "before": before})
-    else:
-        tell(f"calibrated on {len(wanted):,} nodes, {before:,} before: {out or model}")
+    document = {"model": str(out or model), "calibration_nodes": len(wanted), "before": before}
+    answer(document, as_json, f"calibrated on {len(wanted):,} nodes, {before:,} before: {out or model}")

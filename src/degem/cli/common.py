@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from degem.cli.messages import tell
 from degem.errors import GraphError, ParameterError, one_line
 
 if TYPE_CHECKING:
@@ -73,6 +74,18 @@ def check_folder(path: Path | None, mkdir: bool) -> None:
     """Refuse an output whose folder is missing: more often than not it is mistyped."""
     if path is not None and not mkdir and not path.absolute().parent.is_dir():
         raise ParameterError(f"{path}: there is no folder {path.parent}: correct it, or have it made with --mkdir")
+
+
+def prepare_machine(threads: int | None, device: str | None) -> None:
+    """Use that many CPU threads, and make sure that the device is there."""
+    import torch
+
+    from degem import parameters
+
+    if device is not None:
+        parameters.present_device(device)
+    if threads is not None:
+        torch.set_num_threads(threads)  # kernels follow it: degem.threads
 
 
 STDOUT = Path("-")
@@ -143,6 +156,14 @@ def shown(text: object, style: str = "") -> Text:
 def print_json(document: Any) -> None:
     """Print JSON to stdout; NaN and infinities, which JSON does not know, as null."""
     typer.echo(json.dumps(_plain(document), indent=1, allow_nan=False))  # ASCII: names may hold control characters
+
+
+def answer(document: Any, as_json: bool, text: str, *, err: bool = False) -> None:
+    """Print what was done: a document for machines, or a line for people."""
+    if as_json:
+        print_json(document)
+    else:
+        tell(text, err=err)
 
 
 def _plain(value: Any) -> Any:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from degem.cli import options
 from degem.cli.common import check_page, print_json, print_table
-from degem.cli.options import Alpha, AsJson, Inputs, Mkdir, ModelArgument, Seed, takes_inputs
 from degem.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 DRIFTED = 3
 
 
-@takes_inputs
+@options.takes_inputs
 def compare(
-    model: ModelArgument,
+    model: options.ModelArgument,
     reference: Annotated[str, typer.Argument(metavar="REFERENCE", help="The graph of the window to compare with.")],
     current: Annotated[str, typer.Argument(metavar="CURRENT", help="The graph of the current window.")],
     out: Annotated[Path | None, typer.Option(metavar="PAGE", help="Write the comparison as a .html page.")] = None,
-    mkdir: Mkdir = False,
-    alpha: Alpha = 0.05,
+    mkdir: options.Mkdir = False,
+    alpha: options.Alpha = 0.05,
     fail_on_drift: Annotated[
         float | None,
         typer.Option(metavar="LEVEL", min=0, max=1, help=f"Exit with {DRIFTED} where the p-value is at most LEVEL."),
     ] = None,
     permutations: Annotated[int, typer.Option(min=1, help="Random divisions a test draws.")] = 999,
     *,
-    inputs: Inputs,
-    seed: Seed = 0,
-    as_json: AsJson = False,
+    inputs: options.Inputs,
+    seed: options.Seed = 0,
+    as_json: options.AsJson = False,
 ) -> None:
     """Score two graphs with one model and test whether CURRENT has drifted from REFERENCE.
 

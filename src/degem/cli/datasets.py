@@ -7,13 +7,13 @@ from typing import Any
 
 import typer
 
+from degem.cli import options
 from degem.cli.common import print_json, print_table
-from degem.cli.options import AsJson, DataDir
 
 
 def datasets(
-    data_dir: DataDir = None,
-    as_json: AsJson = False,
+    data_dir: options.DataDir = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """List the datasets, their statistics, and whether they are on this machine.
 
@@ -53,10 +53,8 @@ def datasets(
         title=f"datasets in {data_root(data_dir)}",
     )
     for row in rows:
-        for line in filter(None, (row["note"], _needs(row["needs"]))):
-            typer.echo(f"{row['name']}: {line}")
-
-
-def _needs(files: list[str]) -> str:
-    others = f" and {len(files) - 1} more beside it" if len(files) > 1 else ""
-    return f"needs {files[0]}{others}" if files else ""
+        if row["note"]:
+            typer.echo(f"{row['name']}: {row['note']}")
+        if files := row["needs"]:
+            others = f" and {len(files) - 1} more beside it" if len(files) > 1 else ""
+            typer.echo(f"{row['name']}: needs {files[0]}{others}")

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from degem.cli.common import check_folder, print_json, print_table, write_table
+from degem.cli import options
+from degem.cli.common import check_folder, prepare_machine, print_json, print_table, write_table
 from degem.cli.evaluate import judged, measured
-from degem.cli.options import AsJson, Mkdir, Seed, prepare_machine
+from degem.cli.messages import progress_bar
 
 ALPHA = 0.05
 
@@ -23,12 +24,12 @@ def demo(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where graphs, models, scores and reports go.")] = Path(
         "demo"
     ),
-    mkdir: Mkdir = False,
-    seed: Seed = 0,
+    mkdir: options.Mkdir = False,
+    seed: options.Seed = 0,
     threads: Annotated[
         int, typer.Option(min=1, help="CPU threads to use; graphs this small gain nothing from a second.")
     ] = 1,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Train DeGEM on two bundled graphs, let new nodes arrive, and show how well it finds the strange ones.
 
@@ -65,7 +66,6 @@ def _beside(seed: int) -> list[Detector]:
 
 def _run(detector: Detector, before: Graph, after: Graph, name: str, folder: Path | None = None) -> dict[str, Any]:
     """Fit a detector before the arrival, judge it after, and leave all there is to see in ``folder``."""
-    from degem.cli.progress import progress_bar
 
     with progress_bar() as on_progress:
         detector.fit(before, on_progress=on_progress)

@@ -6,17 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from degem.cli import options
 from degem.cli.common import print_json, print_table, truth_column
-from degem.cli.options import (
-    Alpha,
-    AsJson,
-    ByDegree,
-    FalseDiscoveryRate,
-    GraphArgument,
-    Inputs,
-    ModelArgument,
-    takes_inputs,
-)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,17 +28,17 @@ NAMES = {
 }
 
 
-@takes_inputs
+@options.takes_inputs
 def evaluate(
-    model: ModelArgument,
-    graph: GraphArgument,
+    model: options.ModelArgument,
+    graph: options.GraphArgument,
     ood: Annotated[str, typer.Option(metavar="COLUMN", help="Column that says which nodes are OOD (true or false).")],
-    alpha: Alpha = 0.05,
-    fdr: FalseDiscoveryRate = None,
-    by_degree: ByDegree = False,
+    alpha: options.Alpha = 0.05,
+    fdr: options.FalseDiscoveryRate = None,
+    by_degree: options.ByDegree = False,
     *,
-    inputs: Inputs,
-    as_json: AsJson = False,
+    inputs: options.Inputs,
+    as_json: options.AsJson = False,
 ) -> None:
     """Score GRAPH and compare with the truth in one of its columns.
 

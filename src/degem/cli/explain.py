@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from degem.cli import options
 from degem.cli.common import print_json, shown
-from degem.cli.options import AsJson, GraphArgument, Inputs, ModelArgument, Reference, takes_inputs
 
 if TYPE_CHECKING:
     from degem.explain import Explanation
 
 
-@takes_inputs
+@options.takes_inputs
 def explain(
-    model: ModelArgument,
-    graph: GraphArgument,
+    model: options.ModelArgument,
+    graph: options.GraphArgument,
     nodes: Annotated[list[str], typer.Argument(metavar="NODE…", help="The ids of the nodes to explain.")],
-    reference: Reference = None,
+    reference: options.Reference = None,
     *,
-    inputs: Inputs,
-    as_json: AsJson = False,
+    inputs: options.Inputs,
+    as_json: options.AsJson = False,
 ) -> None:
     """Say why NODEs of GRAPH got their scores: which columns, neighbours and surroundings raised and lowered them.
 

@@ -9,33 +9,32 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from degem.cli.common import check_folder, exposed_nodes, print_json
-from degem.cli.engine import Address, Engine, EngineName, StoreUri, graph_there, place_of, tell_plan
-from degem.cli.messages import tell
-from degem.cli.options import AsJson, Exposure, GraphArgument, Inputs, Mkdir, Seed, prepare_machine, takes_inputs
+from degem.cli import options
+from degem.cli.common import answer, check_folder, exposed_nodes, prepare_machine, print_json
+from degem.cli.messages import progress_bar
 from degem.errors import ParameterError, one_line
 
 if TYPE_CHECKING:
     from degem import Detector, Graph
-    from degem.cli.engine import Place
+    from degem.training import OnProgress
 
 
-@takes_inputs
+@options.takes_inputs
 def fit(
-    graph: GraphArgument,
+    graph: options.GraphArgument,
     out: Annotated[
         Path | None, typer.Option(metavar="MODEL", help="Folder to write the model to; only --dry-run does without.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite a model.")] = False,
-    mkdir: Mkdir = False,
+    mkdir: options.Mkdir = False,
     method: Annotated[str, typer.Option(help="The detector's name, see degem methods, or module:Class.")] = "degem",
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the method; may be given many times."),
     ] = None,
     *,
-    inputs: Inputs,
-    exposure: Exposure = None,
+    inputs: options.Inputs,
+    exposure: options.Exposure = None,
     memory_budget: Annotated[
         float | None,
         typer.Option(
@@ -48,14 +47,14 @@ def fit(
             "--dry-run", help="Tell how columns are encoded, what memory, disk and time a fit takes, and stop."
         ),
     ] = False,
-    engine: EngineName = Engine.local,
-    address: Address = None,
-    store: StoreUri = None,
+    engine: options.Engine = "local",
+    address: options.Address = None,
+    store: options.StoreUri = None,
     nodes: Annotated[int, typer.Option(min=1, help="With --engine ray --dry-run: machines.")] = 16,
     cpus: Annotated[int, typer.Option(min=1, help="Their cores, each.")] = 32,
     memory: Annotated[str, typer.Option(metavar="SIZE", help="Their memory, each.")] = "128G",
-    seed: Seed = 0,
-    as_json: AsJson = False,
+    seed: options.Seed = 0,
+    as_json: options.AsJson = False,
 ) -> None:
     """Learn what the in-distribution nodes of GRAPH look like, and save the model.
 
@@ -65,6 +64,7 @@ def fit(
     Example: degem fit my_graph/ --label-column topic --out model --set num_hops=3
     """
     from degem import Detector
+    from degem.training import Progress
 
     Detector.registry.check(method)
     kind = Detector.registry[method]
@@ -72,21 +72,25 @@ def fit(
     if memory_budget is not None:
         detector.set_params(memory_budget=memory_budget)
     prepare_machine(inputs.threads, detector.device)
-    if dry_run and engine is Engine.ray:
-        tell_plan(detector, _read(graph, inputs, exposure), (nodes, cpus, memory), as_json)
-        return
-    place = place_of(engine, address, store)
-    if dry_run:
-        _tell_cost(detector, _read(graph, inputs, exposure), as_json)
-        return
-    out = _checked_target(out, force, mkdir)
-    if engine is Engine.ray:
-        loaded, seconds = _fitted_there(detector, place, graph, inputs, exposure)
+    planned = dry_run and engine == "ray"
+    place = options.place_of("local", None, None) if planned else options.place_of(engine, address, store)
+    model = None if dry_run else _checked_target(out, force, mkdir)
+    with progress_bar() as on_progress, place(on_progress) as cluster:
+        on_progress(Progress("read", 0, 1))
+        loaded = inputs.graph(graph, needed=[exposure], cluster=cluster)
+        if model is not None:
+            seconds = timed_fit(
+                detector, loaded, on_progress, here=cluster is None, exposure=exposed_nodes(loaded, exposure)
+            )
+    if planned:
+        from degem.cli.plan import tell_plan
+
+        tell_plan(detector, loaded, (nodes, cpus, memory), as_json)
+    elif model is None:
+        _tell_cost(detector, loaded, as_json)
     else:
-        loaded = _read(graph, inputs, exposure)
-        seconds = checked_fit(detector, loaded, exposure=exposed_nodes(loaded, exposure))
-    detector.save(out)
-    _tell_fit(detector, out, loaded, seconds, as_json)
+        detector.save(model)
+        _tell_fit(detector, model, loaded, seconds, as_json)
 
 
 def _parsed_settings(kind: type[Detector], settings: list[str]) -> dict[str, Any]:
@@ -114,39 +118,15 @@ def _checked_target(out: Path | None, force: bool, mkdir: bool) -> Path:
     return out
 
 
-def _read(graph: str, inputs: Inputs, exposure: str | None) -> Graph:
-    from degem.cli.progress import progress_bar
-    from degem.training import Progress
-
-    with progress_bar() as on_progress:
-        on_progress(Progress("read", 0, 1))
-        return inputs.graph(graph, needed=[exposure])
-
-
-def checked_fit(detector: Detector, graph: Graph, **how: Any) -> float:
-    """Fit where memory and disk suffice, ``how`` as in ``Detector.fit``; how many seconds it took."""
-    from degem.cli.progress import progress_bar
+def timed_fit(detector: Detector, graph: Graph, on_progress: OnProgress, *, here: bool = True, **how: Any) -> float:
+    """Fit, if it is ``here`` where memory and disk suffice, ``how`` as in ``Detector.fit``; the seconds it took."""
     from degem.detectors.cost import Estimable
 
-    if isinstance(detector, Estimable):
+    if here and isinstance(detector, Estimable):
         detector.estimate(graph).refuse_what_cannot_fit()
     start = time.perf_counter()
-    with progress_bar() as on_progress:
-        detector.fit(graph, on_progress=on_progress, **how)
+    detector.fit(graph, on_progress=on_progress, **how)
     return time.perf_counter() - start
-
-
-def _fitted_there(
-    detector: Detector, place: Place, name: str, inputs: Inputs, exposure: str | None
-) -> tuple[Graph, float]:
-    """Read a graph and fit in some place; the graph, and how many seconds both took."""
-    from degem.cli.progress import progress_bar
-
-    start = time.perf_counter()
-    with progress_bar() as on_progress, place(on_progress) as cluster:
-        graph = graph_there(cluster, name, inputs, needed=[exposure])
-        detector.fit(graph, on_progress=on_progress, exposure=exposed_nodes(graph, exposure))
-    return graph, time.perf_counter() - start
 
 
 def _tell_cost(detector: Detector, graph: Graph, as_json: bool) -> None:
@@ -173,20 +153,17 @@ def _tell_cost(detector: Detector, graph: Graph, as_json: bool) -> None:
 def _tell_fit(detector: Detector, out: Path, graph: Graph, seconds: float, as_json: bool) -> None:
     """Print what was fitted."""
     num_training, num_held_out = detector.num_training_nodes_, len(detector.calibration_)
-    if as_json:
-        print_json(
-            {
-                "model": str(out),
-                "method": detector.name,
-                "nodes": graph.num_nodes,
-                "training_nodes": num_training,
-                "calibration_nodes": num_held_out,
-                "classes": len(detector.classes_),
-                "seconds": round(seconds, 3),
-            }
-        )
-    else:
-        tell(
-            f"{detector.name} fitted on {num_training:,} nodes in {seconds:.1f} s, "
-            f"calibrated on {num_held_out:,}: {out}"
-        )
+    document = {
+        "model": str(out),
+        "method": detector.name,
+        "nodes": graph.num_nodes,
+        "training_nodes": num_training,
+        "calibration_nodes": num_held_out,
+        "classes": len(detector.classes_),
+        "seconds": round(seconds, 3),
+    }
+    answer(
+        document,
+        as_json,
+        f"{detector.name} fitted on {num_training:,} nodes in {seconds:.1f} s, calibrated on {num_held_out:,}: {out}",
+    )

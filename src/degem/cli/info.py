@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from degem.cli import options
 from degem.cli.common import print_json, print_table
-from degem.cli.options import AsJson, ModelArgument
 
 
-def info(model: ModelArgument, as_json: AsJson = False) -> None:
+def info(model: options.ModelArgument, as_json: options.AsJson = False) -> None:
     """Say what MODEL is: method, parameters, data it was fitted on, calibration, versions.
 
     Example: degem info model --json

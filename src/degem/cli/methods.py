@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from degem.cli import options
 from degem.cli.common import print_json, print_table
 from degem.cli.messages import LOGGER
-from degem.cli.options import AsJson
 
 FACTS = ("paper", "needs_labels", "needs_exposure")
 
 
-def methods(as_json: AsJson = False) -> None:
+def methods(as_json: options.AsJson = False) -> None:
     """List the detectors, and what each needs.
 
     Example: degem methods --json

@@ -8,15 +8,21 @@ import inspect
 import tomllib
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from degem.cli.common import prepare_machine
 from degem.errors import GraphError, ParameterError
 
 if TYPE_CHECKING:
     from degem import Detector, Graph
+    from degem.engine import Ray
+    from degem.training import OnProgress
+
+    Place = Callable[[OnProgress], AbstractContextManager[Ray | None]]
 
 
 def _level(context: typer.Context, option: typer.CallbackParam, value: float | None) -> float | None:
@@ -63,15 +69,34 @@ Nodes = Annotated[
 Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
 DataDir = Annotated[Path | None, typer.Option(help="Raw datasets.", show_default="$DEGEM_DATA")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
-Alpha = Annotated[
-    float,
-    typer.Option(callback=_level, help="False-alarm rate: share of ID nodes that may be flagged."),
-]
+Alpha = Annotated[float, typer.Option(callback=_level, help="False-alarm rate: share of ID nodes that may be flagged.")]
 FalseDiscoveryRate = Annotated[
     float | None,
     typer.Option("--fdr", callback=_level, help="Instead of --alpha: share of flagged nodes that may be false alarms."),
 ]
 ByDegree = Annotated[bool, typer.Option("--by-degree", help="Calibrate among nodes of similar degree.")]
+Engine = Annotated[Literal["local", "ray"], typer.Option(help="ray: spread over a Ray cluster, see docs/cluster.md.")]
+Address = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="Of Ray: auto, local, HOST:PORT or ray://HOST:PORT.", show_default="local"),
+]
+StoreUri = Annotated[
+    str | None,
+    typer.Option("--store", metavar="URI", help="With --engine ray: a folder all nodes see, or s3://…, gs://…."),
+]
+
+
+def place_of(engine: str, address: str | None, store: str | None) -> Place:
+    """Where work is done, as a context that is told a listener to progress."""
+    if engine == "local":
+        if address is not None or store is not None:
+            raise ParameterError("--address and --store belong to --engine ray: add it")
+        return lambda on_progress: nullcontext()
+    if store is None:
+        raise ParameterError("--engine ray needs --store URI: a folder that all nodes see, or s3://…")
+    from degem.engine import Ray
+
+    return lambda on_progress: Ray(store, address or "local", on_progress)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,16 +158,30 @@ class Inputs:
             Detector.registry.check(self.detector_class)  # importing a class registers it
         return Detector.load(model, device=self.device)
 
-    def graph(self, name: str, *, model: Detector | None = None, needed: Sequence[str | None] = ()) -> Graph:
+    def graph(
+        self,
+        name: str,
+        *,
+        model: Detector | None = None,
+        needed: Sequence[str | None] = (),
+        cluster: Ray | None = None,
+    ) -> Graph:
         """The graph that GRAPH stands for: a folder or file of that name, else a dataset.
 
         Arguments:
             name: What the user wrote.
             model: The detector whose columns a folder must have, encoded as at its fit.
             needed: Further columns to keep, such as the one of ``--ood``.
+            cluster: What reads partitioned Parquet.
         """
         from degem.data.outputs import num_logits, read_outputs, wrap
 
+        if cluster is not None:
+            from degem.engine import is_partitioned, read_partitioned
+
+            if is_partitioned(Path(name)):
+                chosen = {"id_column": self.id_column, "label_column": self.label_column}
+                return read_partitioned(cluster, Path(name), **chosen, feature_columns=listed(self.feature_columns))
         if self.logits is None and self.embeddings is None:
             if model is not None and num_logits(model.feature_names_) is not None:
                 raise ParameterError(f"{name}: the model reads a network of yours: --logits or --embeddings FILE")
@@ -192,17 +231,12 @@ class Inputs:
         if model is not None:
             schema = model.schema_ or TableSchema()
             features = features or (None if schema.columns else model.feature_names_)
-        return {
-            "id_column": self.id_column,
-            "label_column": self.label_column,
+        plain = ("id_column", "label_column", "unknown_ids", "ignore_weights", "nodes_sql", "edges_sql")
+        return {name: getattr(self, name) for name in plain} | {
             "feature_columns": features,
             "keep_columns": listed(self.keep_columns) or [],
             "columns": None if self.columns is None else _treatments(self.columns),
             "schema": schema,
-            "unknown_ids": self.unknown_ids,
-            "ignore_weights": self.ignore_weights,
-            "nodes_sql": self.nodes_sql,
-            "edges_sql": self.edges_sql,
         }
 
     def graph_joined(self, name: str, onto: str, model: Detector) -> tuple[Graph, Graph]:
@@ -239,38 +273,20 @@ def _treatments(path: Path) -> dict[str, str]:
 
 def takes_inputs(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options of :class:`Inputs` in the place of its parameter ``inputs``."""
-    hints = get_type_hints(Inputs, include_extras=True)
-    options = [
-        inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
-        )
-        for field in dataclasses.fields(Inputs)
-    ]
-    signature = inspect.signature(command, eval_str=True)
-    parameters: list[inspect.Parameter] = []
+    signature, options = (inspect.signature(what, eval_str=True) for what in (command, Inputs))
+    given: list[inspect.Parameter] = []
     for name, parameter in signature.parameters.items():
-        parameters += options if name == "inputs" else [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)]
+        given += options.parameters.values() if name == "inputs" else [parameter]
+    parameters = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in given]
 
     @functools.wraps(command)
     def called(**words: Any) -> None:
-        inputs = Inputs(**{option.name: words.pop(option.name) for option in options})
+        inputs = Inputs(**{name: words.pop(name) for name in options.parameters})
         command(**words, inputs=inputs)
 
     called.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return called
-
-
-def prepare_machine(threads: int | None, device: str | None) -> None:
-    """Use that many CPU threads, and make sure that the device is there."""
-    import torch
-
-    from degem import parameters
-
-    if device is not None:
-        parameters.present_device(device)
-    if threads is not None:
-        torch.set_num_threads(threads)  # kernels follow it: degem.threads
 
 
 def listed(text: str | None) -> list[str] | None:

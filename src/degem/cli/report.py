@@ -7,28 +7,28 @@ from typing import Annotated, Literal
 
 import typer
 
+from degem.cli import options
 from degem.cli.common import check_page, truth_column
 from degem.cli.messages import tell
-from degem.cli.options import Alpha, GraphArgument, Inputs, Mkdir, ModelArgument, Reference, takes_inputs
 
 REPORT_BUDGET = 1024.0  # MiB of hop features: a page of a million nodes then stays within 4 GiB, on any machine
 
 
-@takes_inputs
+@options.takes_inputs
 def report(
-    model: ModelArgument,
-    graph: GraphArgument,
+    model: options.ModelArgument,
+    graph: options.GraphArgument,
     out: Annotated[Path, typer.Option(metavar="PAGE", help="The .html file to write.")] = Path("report.html"),
-    mkdir: Mkdir = False,
-    alpha: Alpha = 0.05,
+    mkdir: options.Mkdir = False,
+    alpha: options.Alpha = 0.05,
     ood: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column that says which nodes are OOD.")] = None,
     time: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column with a time to break flags down by.")
     ] = None,
-    reference: Reference = None,
+    reference: options.Reference = None,
     projection: Annotated[Literal["pca", "umap"], typer.Option("--map", help="The map of the latents.")] = "pca",
     *,
-    inputs: Inputs,
+    inputs: options.Inputs,
 ) -> None:
     """Score GRAPH and write one HTML page: which nodes are flagged, how sure that is, and why.
 

@@ -9,22 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from degem.cli.common import STDOUT, check_folder, check_table_out, ids_in, print_json, write_table
-from degem.cli.engine import Address, Engine, EngineName, StoreUri, graph_there, place_of
-from degem.cli.messages import LOGGER, tell
-from degem.cli.options import (
-    Alpha,
-    AsJson,
-    ByDegree,
-    FalseDiscoveryRate,
-    GraphArgument,
-    Inputs,
-    Mkdir,
-    ModelArgument,
-    NewSince,
-    Nodes,
-    takes_inputs,
-)
+from degem.cli import options
+from degem.cli.common import STDOUT, answer, check_folder, check_table_out, ids_in, write_table
+from degem.cli.messages import LOGGER, progress_bar
 from degem.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -36,21 +23,21 @@ FAR = 2.0  # times alpha: a flagged share beyond it is worth a word
 RARE = 1e-3  # if chance alone does so more rarely than this
 
 
-@takes_inputs
+@options.takes_inputs
 def score(
-    model: ModelArgument,
-    graph: GraphArgument,
+    model: options.ModelArgument,
+    graph: options.GraphArgument,
     out: Annotated[
         Path,
         typer.Option(
             metavar="TABLE", help="A .parquet or .csv file; - for CSV on standard output; with --engine ray a folder."
         ),
     ],
-    mkdir: Mkdir = False,
-    alpha: Alpha = 0.05,
-    fdr: FalseDiscoveryRate = None,
-    new_since: NewSince = None,
-    nodes: Nodes = None,
+    mkdir: options.Mkdir = False,
+    alpha: options.Alpha = 0.05,
+    fdr: options.FalseDiscoveryRate = None,
+    new_since: options.NewSince = None,
+    nodes: options.Nodes = None,
     onto: Annotated[
         str | None,
         typer.Option(
@@ -61,16 +48,16 @@ def score(
         Path | None,
         typer.Option(metavar="STATE", help="With --fdr: one bound over all calls that share this file of state."),
     ] = None,
-    by_degree: ByDegree = False,
+    by_degree: options.ByDegree = False,
     exchangeable: Annotated[
         Literal["nodes", "edges"], typer.Option(help="edges: the well-connected arrive first, so weigh by 1 / degree.")
     ] = "nodes",
     *,
-    inputs: Inputs,
-    engine: EngineName = Engine.local,
-    address: Address = None,
-    store: StoreUri = None,
-    as_json: AsJson = False,
+    inputs: options.Inputs,
+    engine: options.Engine = "local",
+    address: options.Address = None,
+    store: options.StoreUri = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Score every node of GRAPH: higher = more out-of-distribution.
 
@@ -80,11 +67,10 @@ def score(
     Example: degem score model march/ --new-since february/ --out scores.parquet --alpha 0.05
     """
     from degem.calibration import OnlineFDR
-    from degem.cli.progress import progress_bar
     from degem.training import Progress
 
     write: Callable[[pd.DataFrame, Path], None] = write_table
-    if engine is Engine.ray and out.suffix == "" and out != STDOUT:
+    if engine == "ray" and out.suffix == "" and out != STDOUT:
         from degem.engine import write_partitioned
 
         write = write_partitioned
@@ -98,12 +84,12 @@ def score(
         raise ParameterError("--online STATE bounds a false discovery rate: say which with --fdr")
     if online is not None and new_since is None and nodes is None and onto is None:
         raise ParameterError("--online STATE judges arrivals: say which with --new-since or --nodes")
-    place = place_of(engine, address, store)
+    place = options.place_of(engine, address, store)
     detector = inputs.detector(model)
     with progress_bar() as on_progress, place(on_progress) as cluster:
         on_progress(Progress("read", 0, 1))
         if onto is None:
-            loaded = graph_there(cluster, graph, inputs, model=detector)
+            loaded = inputs.graph(graph, model=detector, cluster=cluster)
             only = judged_ids(loaded, detector, model, inputs, new_since, nodes)
         else:
             before, loaded = inputs.graph_joined(graph, onto, detector)
@@ -126,15 +112,13 @@ def score(
     flagged = int(table["is_ood"].sum())
     if online is None and exchangeable == "nodes" and not by_degree:
         _explain(table, len(detector.calibration_), alpha, fdr)
-    if as_json:
-        print_json({"scores": str(out), "nodes": len(table), "flagged": flagged})
-        return
     level = f"a false-alarm rate of {alpha:g}" if fdr is None else f"a false discovery rate of {fdr:g}"
-    tell(f"{flagged:,} of {len(table):,} nodes flagged at {level}: {out}", err=out == STDOUT)
+    document = {"scores": str(out), "nodes": len(table), "flagged": flagged}
+    answer(document, as_json, f"{flagged:,} of {len(table):,} nodes flagged at {level}: {out}", err=out == STDOUT)
 
 
 def judged_ids(
-    graph: Graph, detector: Detector, model: Path, inputs: Inputs, new_since: str | None, nodes: Path | None
+    graph: Graph, detector: Detector, model: Path, inputs: options.Inputs, new_since: str | None, nodes: Path | None
 ) -> list[str] | None:
     """The ids of the nodes to judge, as the flags say; None for all."""
     import numpy as np
@@ -166,12 +150,6 @@ def _explain(table: pd.DataFrame, num_calibration: int, alpha: float, fdr: float
 
 def why_none(smallest: float, num_nodes: int, fdr: float, num_calibration: int) -> str:
     r"""Why Benjamini–Hochberg flags no node: one alone is flagged at :math:`p \le q/m`, and :math:`p \ge 1/(n+1)`.
-
-    Arguments:
-        smallest: The smallest p-value.
-        num_nodes: The number of judged nodes :math:`m`.
-        fdr: The false discovery rate :math:`q`.
-        num_calibration: The number of calibration nodes :math:`n`.
 
     Example:
         >>> why_none(0.01, 100, 0.1, 99)
@@ -218,8 +196,6 @@ def chance_of(flagged: int, num_nodes: int, alpha: float, num_calibration: int) 
 
 def why_many(flagged: int, num_nodes: int, alpha: float, num_calibration: int) -> str | None:
     """What to say, and to do, where far more are flagged than the promise has it; None where they are not.
-
-    Arguments as in :func:`chance_of`.
 
     Example:
         >>> why_many(8, 100, 0.05, 99)  # nothing strange: None

@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
+from degem.cli import options
 from degem.cli.messages import tell
-from degem.cli.options import Alpha, Inputs, ModelArgument, takes_inputs
 
 
-@takes_inputs
+@options.takes_inputs
 def serve(
-    model: ModelArgument,
+    model: options.ModelArgument,
     graph: Annotated[str, typer.Option(metavar="GRAPH", help="The graph that the first event meets.")],
     state: Annotated[Path, typer.Option(metavar="FOLDER", help="Where events and the graph are kept.")] = Path(
         "degem-state"
@@ -24,7 +24,7 @@ def serve(
     ] = None,
     host: Annotated[str, typer.Option(help="Where to listen; other machines need tokens.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535)] = 8000,
-    alpha: Alpha = 0.05,
+    alpha: options.Alpha = 0.05,
     online_fdr: Annotated[float, typer.Option(help="False discovery rate over the stream of arrivals.")] = 0.1,
     tolerance: Annotated[
         float, typer.Option(min=0, max=0.1, help="Share of a row's length by which it may be left to change.")
@@ -43,7 +43,7 @@ def serve(
     ssl_certfile: Annotated[Path | None, typer.Option(help="TLS: the certificate.")] = None,
     ssl_keyfile: Annotated[Path | None, typer.Option(help="TLS: its key.")] = None,
     *,
-    inputs: Inputs,
+    inputs: options.Inputs,
 ) -> None:
     """Serve MODEL for a graph whose nodes and edges come and go: events in, scores out, and a page at /.
 

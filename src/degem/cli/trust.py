@@ -5,19 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from degem.cli.common import STDOUT, check_table_out, print_json, write_table
-from degem.cli.messages import tell
-from degem.cli.options import (
-    AsJson,
-    GraphArgument,
-    Inputs,
-    Mkdir,
-    ModelArgument,
-    NewSince,
-    Nodes,
-    TableOut,
-    takes_inputs,
-)
+from degem.cli import options
+from degem.cli.common import STDOUT, answer, check_table_out, write_table
 from degem.cli.score import judged_ids
 from degem.errors import ParameterError
 
@@ -28,17 +17,17 @@ if TYPE_CHECKING:
     from degem import Detector, Graph
 
 
-@takes_inputs
+@options.takes_inputs
 def trust(
-    model: ModelArgument,
-    graph: GraphArgument,
-    out: TableOut,
-    mkdir: Mkdir = False,
-    new_since: NewSince = None,
-    nodes: Nodes = None,
+    model: options.ModelArgument,
+    graph: options.GraphArgument,
+    out: options.TableOut,
+    mkdir: options.Mkdir = False,
+    new_since: options.NewSince = None,
+    nodes: options.Nodes = None,
     *,
-    inputs: Inputs,
-    as_json: AsJson = False,
+    inputs: options.Inputs,
+    as_json: options.AsJson = False,
 ) -> None:
     """Tell for every node of GRAPH how likely its predicted class is wrong, be the node out-of-distribution or not.
 
@@ -54,17 +43,16 @@ def trust(
     write_table(table, out)
     chances = table["error_chance"].sort_values()
     wrong: dict[str, Any] = {"all": chances.mean(), "trusted_half": chances[: (len(chances) + 1) // 2].mean()}
-    if as_json:
-        print_json({"table": str(out), "nodes": len(table), "expected_wrong": wrong})
-        return
-    tell(
+    answer(
+        {"table": str(out), "nodes": len(table), "expected_wrong": wrong},
+        as_json,
         f"{wrong['all']:.1%} of {len(table):,} predicted classes are expected to be wrong, "
         f"{wrong['trusted_half']:.1%} of the half that is trusted most: {out}",
         err=out == STDOUT,
     )
 
 
-def _read(name: str, detector: Detector, inputs: Inputs) -> tuple[Graph, NDArray[np.float32] | None]:
+def _read(name: str, detector: Detector, inputs: options.Inputs) -> tuple[Graph, NDArray[np.float32] | None]:
     """The graph, and logits of another classifier than the model's, if there are such."""
     from degem.data.outputs import num_logits, read_outputs
 

@@ -2,41 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from degem.cli.common import check_folder, exposed_nodes, print_json
-from degem.cli.fit import checked_fit
-from degem.cli.messages import tell
-from degem.cli.options import (
-    Alpha,
-    AsJson,
-    Exposure,
-    GraphArgument,
-    Inputs,
-    Mkdir,
-    ModelArgument,
-    ModelOut,
-    takes_inputs,
-)
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from degem import Detector, Graph
+from degem.cli import options
+from degem.cli.common import answer, check_folder, exposed_nodes
+from degem.cli.fit import timed_fit
+from degem.cli.messages import progress_bar
 
 
-@takes_inputs
+@options.takes_inputs
 def update(
-    model: ModelArgument,
-    graph: GraphArgument,
-    out: ModelOut = None,
-    mkdir: Mkdir = False,
-    alpha: Alpha = 0.05,
+    model: options.ModelArgument,
+    graph: options.GraphArgument,
+    out: options.ModelOut = None,
+    mkdir: options.Mkdir = False,
+    alpha: options.Alpha = 0.05,
     *,
-    inputs: Inputs,
-    exposure: Exposure = None,
-    as_json: AsJson = False,
+    inputs: options.Inputs,
+    exposure: options.Exposure = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Fit MODEL again on GRAPH as it has grown, with the method and settings that it was fitted with.
 
@@ -45,19 +27,29 @@ def update(
 
     Example: degem update model march/ --out model-march
     """
+    import numpy as np
+
     check_folder(out, mkdir)
     old = inputs.detector(model)
     loaded = inputs.graph(graph, model=old, needed=[exposure])
     flagged = old.predict(loaded, alpha=alpha) == 1
     new = type(old)(**old.get_params(deep=False))
-    learnt = loaded if old.classes_ else loaded.subgraph(_trusted(loaded, old, flagged))
-    checked_fit(
-        new,
-        learnt,
-        train_mask=None if old.classes_ else _all_of(learnt),
-        keep_calibration_nodes=old.calibration_.features is not None,
-        exposure=exposed_nodes(learnt, exposure),
-    )
+    learnt, train_mask = loaded, None
+    if not old.classes_:
+        # What it was fitted on stays, flagged or not: without the high scores among it the new calibration nodes would
+        # score too low, and in-distribution nodes be flagged too often.
+        learnt = loaded.subgraph(~flagged | loaded.labelled | ~old.fit_nodes_.new_in(loaded))
+        held_out = learnt.masks.get("val", np.zeros(learnt.num_nodes, dtype=np.bool_))
+        train_mask = learnt.masks.get("train", ~held_out)  # labels, if there are any, do not say what is ID
+    with progress_bar() as on_progress:
+        timed_fit(
+            new,
+            learnt,
+            on_progress,
+            train_mask=train_mask,
+            keep_calibration_nodes=old.calibration_.features is not None,
+            exposure=exposed_nodes(learnt, exposure),
+        )
     now = new.predict(loaded, alpha=alpha)
     new.save(out or model)
     changes = {
@@ -65,29 +57,11 @@ def update(
         "calibration_nodes": (len(old.calibration_), len(new.calibration_)),
         "flagged": (float(flagged.mean()), float(now.mean())),
     }
-    if as_json:
-        pairs = {name: {"before": before, "after": after} for name, (before, after) in changes.items()}
-        print_json({"model": str(out or model), "method": new.name, **pairs})
-        return
+    pairs = {name: {"before": before, "after": after} for name, (before, after) in changes.items()}
     (trained, trains), (held, holds), (share, shares) = changes.values()
-    tell(
+    answer(
+        {"model": str(out or model), "method": new.name, **pairs},
+        as_json,
         f"{new.name} fitted again on {trains:,} nodes ({trained:,} before), calibrated on {holds:,} ({held:,}); "
-        f"{shares:.1%} of the graph's nodes flagged ({share:.1%}): {out or model}"
+        f"{shares:.1%} of the graph's nodes flagged ({share:.1%}): {out or model}",
     )
-
-
-def _trusted(graph: Graph, old: Detector, flagged: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The nodes to fit a model without labels on: not those that have arrived since, are flagged and have no label.
-
-    Those that it was fitted on stay, flagged or not: without the high scores among them the new calibration nodes would
-    score too low, and in-distribution nodes be flagged too often.
-    """
-    return ~flagged | graph.labelled | ~old.fit_nodes_.new_in(graph)
-
-
-def _all_of(graph: Graph) -> NDArray[np.bool_]:
-    """The training nodes of a graph whose labels, if it has any, do not say what is in-distribution."""
-    import numpy as np
-
-    held_out = graph.masks.get("val", np.zeros(graph.num_nodes, dtype=np.bool_))
-    return graph.masks.get("train", ~held_out)

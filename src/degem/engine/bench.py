@@ -27,12 +27,7 @@ def run(
 ) -> Status:
     """Do the tasks that are not done, a group a core of the cluster; rows come back here and go to the store.
 
-    Arguments:
-        tasks: What to do.
-        folder: Where the store is.
-        address: Of the cluster, as of :class:`~degem.engine.Ray`.
-        data_dir: The folder of raw datasets, which every node sees.
-        listener: Told of every change.
+    Arguments as of :func:`degem.bench.runner.run`; every node sees ``data_dir``.
     """
     store, data_dir = Store(folder), data_root(data_dir)
     todo = pending(tasks, store)

@@ -20,8 +20,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from degem.engine.layout import BLOCK_ROWS, MAP_BYTES, Layout, Node, divided
 from degem.engine.packing import packed
+from degem.engine.plan import BLOCK_ROWS, MAP_BYTES, Layout, Node, divided
 from degem.engine.stages import map_block, run_task, walk
 from degem.engine.store import Publisher, Store, Stored, forget
 from degem.errors import DegemError, one_line
@@ -53,25 +53,15 @@ LOST = (
 
 @dataclass(frozen=True)
 class Work:
-    """Tasks that differ in a span of columns or rows alone.
+    """Tasks that differ in a span of columns or rows alone."""
 
-    Arguments:
-        phase: What is being done, for progress and the names of tasks.
-        stage: Is called with ``shared``, the span and where the output goes.
-        shared: What all tasks are given.
-        spans: The columns, or rows, of each task.
-        last: The part of its output that a task writes last.
-        cpus: Cores of a task.
-        memory: Bytes of a task.
-    """
-
-    phase: str
-    stage: Callable[..., None]
-    shared: tuple[Any, ...]
-    spans: Sequence[slice]
-    last: str
-    cpus: int = 1
-    memory: int = 0
+    phase: str  # for progress, and the names of tasks
+    stage: Callable[..., None]  # is called with ``shared``, the span and where the output goes
+    shared: tuple[Any, ...]  # what all tasks are given
+    spans: Sequence[slice]  # the columns, or rows, of each task
+    last: str  # the part of its output that a task writes last
+    cpus: int = 1  # cores of a task
+    memory: int = 0  # bytes of a task
 
 
 @dataclass
@@ -151,7 +141,9 @@ class Ray:
         waiting_since = time.monotonic()
         try:
             while todo or running:
-                while todo and len(running) < AHEAD * _room(work.cpus):
+                alive = nodes()
+                room = max(1, sum(node.cpus // work.cpus for node in alive))
+                while todo and len(running) < AHEAD * room:
                     span = todo.popleft()
                     asked = task.options(
                         name=f"{work.phase} {span.start}-{span.stop}",
@@ -162,7 +154,7 @@ class Ray:
                     reference = asked.remote(shared, folder, (span.start, span.stop), self.store, work.cpus)
                     running[reference] = span
                 ready, _ = ray.wait(list(running), timeout=POLL)
-                if ready or _fits_somewhere(work):
+                if ready or any(node.cpus >= work.cpus and node.memory >= work.memory for node in alive):
                     waiting_since = time.monotonic()
                 elif time.monotonic() - waiting_since > PATIENCE:
                     raise DegemError(
@@ -246,15 +238,7 @@ class RayPropagator(Propagator):
 
 
 class StoredHops(KeptHops):
-    """Some hops in the store, to be read by rows where they are needed.
-
-    Arguments:
-        stored: Gives an array of the store by its name.
-        strips: Columns that travelled together.
-        prefixes: What the names of their arrays begin with.
-        hops: The hops.
-        num_nodes: The nodes.
-    """
+    """Some hops in the store, to be read by rows where they are needed: an array a strip of columns and a hop."""
 
     def __init__(
         self, stored: Callable[[str], Stored], strips: list[slice], prefixes: list[str], hops: list[int], num_nodes: int
@@ -340,14 +324,6 @@ def _everywhere(function: Callable[[str], None], argument: str) -> None:
 def _machines() -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = ray.nodes()
     return [node for node in found if node["Alive"]]
-
-
-def _room(cpus: int) -> int:
-    return max(1, sum(node.cpus // cpus for node in nodes()))
-
-
-def _fits_somewhere(work: Work) -> bool:
-    return any(node.cpus >= work.cpus and node.memory >= work.memory for node in nodes())
 
 
 def _result(reference: Any, phase: str, span: slice, tries: Counter[int]) -> Counter[str] | None:

@@ -1,4 +1,7 @@
-"""What a fit of DeGEM, and a score, will take on a cluster: tasks, bytes, memory and hours, stage by stage."""
+"""How work is divided over a cluster, and what a fit of DeGEM and a score take there, stage by stage.
+
+As many columns a task as a worker's memory holds, and as many tasks as there are cores.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from degem.engine.layout import BLOCK_ROWS, MAP_BYTES, Node, divided
-from degem.errors import ParameterError
+from degem.errors import DegemError, ParameterError
 from degem.propagation.propagator import LINE
 
+MEMORY_SHARE = 0.6  # of a worker's memory for columns: the rest is for mapped edges and the process
+PROCESS_BYTES, MAP_BYTES = 400 << 20, 1 << 30  # of a worker's process, and of a task that maps rows
+BLOCK_ROWS = 1 << 18  # rows of a task that maps rows: a multiple of the blocks within
 # The first is from the hops of docs/architecture.md. Assumed until benchmarks/cluster.py has measured them: a core's
 # multiplications, bytes a second between a machine and the store, seconds of training.
 PROPAGATED_PER_SECOND, MULTIPLIED_PER_SECOND = 0.9e9, 1.5e10
@@ -19,26 +24,62 @@ UNITS = {"M": 2**20, "G": 2**30, "T": 2**40}
 
 
 @dataclass(frozen=True)
-class Sizes:
-    """A graph, and what DeGEM makes of it.
+class Node:
+    """A machine that works."""
+
+    cpus: int
+    memory: float  # the bytes that tasks may take there
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How columns are divided."""
+
+    columns: int  # columns of a task, c
+    cpus: int  # cores of a task
+    memory: int  # the bytes a task takes, 8·n·c and its process, without mapped edges
+
+
+def divided(num_nodes: int, width: int, nodes: Sequence[Node]) -> Layout:
+    """The layout for columns over a graph: every core has work, whole lines of memory where they fit.
 
     Arguments:
-        nodes: Nodes n.
-        entries: Stored entries m of the adjacency: two an edge.
-        features: Feature columns d₀.
-        columns: Projected columns r.
-        hops: The hops that are looked at.
-        classes: Classes C.
-        terms: Terms of the energy.
-    """
+        num_nodes: The nodes n of the graph.
+        width: The columns r.
+        nodes: The machines; the smallest counts.
 
-    nodes: int
-    entries: int
-    features: int
-    columns: int
-    hops: Sequence[int]
-    classes: int
-    terms: int = 7
+    Example:
+        >>> divided(111_000_000, 128, [Node(32, 128 * 2**30)] * 16)
+        Layout(columns=16, cpus=32, memory=14627430400)
+    """
+    if not nodes:
+        raise DegemError("the cluster has no node with a core to work on: start one, or wait for it")
+    memory, cpus = min(node.memory for node in nodes), min(node.cpus for node in nodes)
+    most = int(MEMORY_SHARE * memory / (8 * num_nodes))  # columns on their way at once on one machine
+    if most < 1:
+        raise DegemError(
+            f"one column of {num_nodes:,} nodes takes {8 * num_nodes / 2**30:,.1f} GiB on its way, and a worker has "
+            f"{memory / 2**30:,.1f} GiB: use workers with more memory"
+        )
+    even = math.ceil(width / sum(node.cpus for node in nodes))
+    columns = min(width, most, LINE * math.ceil(even / LINE))
+    if LINE < columns < width:
+        columns -= columns % LINE
+    at_once = min(cpus, most // columns, math.ceil(math.ceil(width / columns) / len(nodes)))
+    return Layout(columns, max(1, cpus // at_once), 8 * num_nodes * columns + PROCESS_BYTES)
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """A graph, and what DeGEM makes of it."""
+
+    nodes: int  # n
+    entries: int  # m, of the adjacency: two an edge
+    features: int  # d₀
+    columns: int  # projected, r
+    hops: Sequence[int]  # the hops that are looked at
+    classes: int  # C
+    terms: int = 7  # of the energy
 
     @property
     def edge_bytes(self) -> int:
@@ -48,22 +89,13 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Stage:
-    """What one stage takes.
-
-    Arguments:
-        name: What is done.
-        tasks: Tasks.
-        read: Bytes from the store, edges once a machine.
-        written: Bytes to the store.
-        memory: Bytes of a task, without mapped edges.
-        seconds: Time.
-    """
+    """What one stage takes."""
 
     name: str
     tasks: int
-    read: float
-    written: float
-    memory: float
+    read: float  # bytes from the store, edges once a machine
+    written: float  # bytes to the store
+    memory: float  # bytes of a task, without mapped edges
     seconds: float
 
 

@@ -23,15 +23,10 @@ from degem.threads import one_thread
 
 @dataclass(frozen=True)
 class Output:
-    """Where a task's arrays go.
-
-    Arguments:
-        store: The store.
-        prefix: What their names begin with.
-    """
+    """Where a task's arrays go."""
 
     store: Store
-    prefix: str
+    prefix: str  # what their names begin with
 
     def write(self, part: str, array: NDArray[Any]) -> None:
         """Put a part of the output there."""

@@ -148,12 +148,7 @@ class Store:
 
 @dataclass(frozen=True)
 class Stored:
-    """An array in the store, which is read where it is needed: by rows, or whole by ``np.asarray``.
-
-    Arguments:
-        store: The store.
-        name: Its name.
-    """
+    """An array in the store, which is read where it is needed: by rows, or whole by ``np.asarray``."""
 
     store: Store
     name: str

@@ -21,12 +21,13 @@ from pandas.util import hash_array
 from degem.data.archives import read_memmap
 from degem.data.columns import open_table
 from degem.engine.cluster import Ray, Work
-from degem.engine.layout import BLOCK_ROWS, MAP_BYTES
+from degem.engine.plan import BLOCK_ROWS, MAP_BYTES
 from degem.engine.stages import Output
 from degem.engine.store import Stored, cache_folder
 from degem.errors import GraphError, quoted
 from degem.files import replaced
 from degem.graph import Graph
+from degem.propagation.propagator import spans
 
 MASKS = ("train_mask", "val_mask", "test_mask")
 Slices = Sequence[tuple[Any, ...]]
@@ -70,7 +71,7 @@ def read_partitioned(
     nodes, edges = _Files.of(folder / "nodes"), _Files.of(folder / "edges")
     columns = roles(nodes.paths[0], id_column, label_column, feature_columns)
     num_nodes, bounds = nodes.firsts[-1], hash_bounds(max(len(nodes.paths), len(edges.paths)))
-    buckets, rows = _each(len(bounds) - 1), row_spans(num_nodes)
+    buckets, rows = _each(len(bounds) - 1), list(spans(num_nodes, BLOCK_ROWS))
 
     def done(
         phase: str, stage: Any, shared: tuple[Any, ...], spans: Sequence[slice], *parts: str
@@ -159,7 +160,8 @@ def roles(path: str, id_column: str | None, label_column: str | None, features: 
 def look_at_nodes(files: _Files, columns: NodeColumns, span: slice, output: Output) -> None:
     """Of one file of nodes: features, ids, labels and masks, and the hashes of its ids in order, with their rows."""
     path = files.paths[span.start]
-    table = open_table(Path(path)).read([*_given(columns), *columns.features])
+    labelled = [columns.label] if columns.label else []
+    table = open_table(Path(path)).read([columns.ids, *labelled, *columns.masks, *columns.features])
     features = np.column_stack([table[name].to_numpy().astype(np.float32) for name in columns.features])
     if not np.isfinite(features).all():
         raise GraphError(f"{path}: a feature is missing or no finite number: fill it first")
@@ -188,17 +190,15 @@ def look_at_edges(files: _Files, span: slice, output: Output) -> None:
 def join(nodes: Slices, edges: Slices, bounds: NDArray[np.int64], last: bool, span: slice, output: Output) -> None:
     """Rows for the ends of edges whose hashes lie between two bounds; sorted by the other end, or, last, by row."""
     low, high = bounds[span.start], bounds[span.stop]
-    known, rows = _between(nodes, low, high)
-    order = np.argsort(known, kind="stable")
-    known, rows = known[order], rows[order]
-    if (known[1:] == known[:-1]).any():
+    hashes, rows = _between(nodes, low, high)
+    known = pd.Index(hashes)
+    if not known.is_unique:
         raise GraphError("two nodes have the same id: give each its own")
     wanted, other = _between(edges, low, high)
-    places = np.minimum(np.searchsorted(known, wanted), max(len(known) - 1, 0))
-    if len(wanted) and (not len(known) or (known[places] != wanted).any()):
-        strange = len(wanted) if not len(known) else int((known[places] != wanted).sum())
+    places = known.get_indexer(pd.Index(wanted))
+    if strange := int((places < 0).sum()):
         raise GraphError(f"{strange:,} edges or more end at ids that the nodes lack: add the nodes, or drop the edges")
-    found = rows[places] if len(wanted) else np.empty(0, dtype=np.int64)
+    found = rows[places]
     if last:  # an edge lies in both of its rows
         found, other = np.concatenate([found, other]), np.concatenate([other, found])
     order = np.argsort(other, kind="stable")
@@ -225,11 +225,6 @@ def gathered(path: Path, parts: Sequence[Stored], kind: Any) -> None:
             np.ascontiguousarray(part[:], dtype=kind).tofile(file)
 
 
-def row_spans(num_nodes: int) -> list[slice]:
-    """Rows of the adjacency that a task makes."""
-    return [slice(start, min(start + BLOCK_ROWS, num_nodes)) for start in range(0, num_nodes, BLOCK_ROWS)]
-
-
 def hash_bounds(num_buckets: int) -> NDArray[np.int64]:
     """Bounds that divide all hashes evenly; above the last there is none."""
     edges = np.linspace(-(2**63), 2**63, num_buckets + 1)[1:-1]
@@ -245,10 +240,6 @@ def _between(arrays: Slices, low: int, high: int) -> tuple[NDArray[np.int64], ND
         keys.append(ordered[start:stop])
         values.append(value[slice(int(start), int(stop))])
     return np.concatenate(keys), np.concatenate(values)
-
-
-def _given(columns: NodeColumns) -> list[str]:
-    return [columns.ids, *([columns.label] if columns.label else []), *columns.masks]
 
 
 def _hashes(column: pa.ChunkedArray) -> NDArray[np.int64]:

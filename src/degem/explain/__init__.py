@@ -9,15 +9,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from degem.calibration.judged import Judged, judge
 from degem.detectors.base import Detector
-from degem.errors import GraphError
 from degem.explain.explanation import Explanation as Explanation
 from degem.explain.nearest import nearest_of
 from degem.explain.parts import Part as Part
-from degem.explain.plain_parts import plain_parts
+from degem.explain.parts import plain_parts
 from degem.explain.row_parts import RowScored, row_parts
 from degem.explain.setting import class_names as class_names
 from degem.explain.setting import setting_of
-from degem.graph import Graph, as_graph
+from degem.graph import as_graph
+from degem.graph_inputs import node_indices
 
 NUM_TYPICAL = 2
 
@@ -44,7 +44,7 @@ def explain(
         True
     """
     graph = as_graph(graph)
-    rows = _checked_nodes(nodes, graph)
+    rows = node_indices(np.atleast_1d(np.asarray(nodes)), graph.num_nodes)
     judged = judge(detector, graph) if judged is None else judged
     if len(rows) == 0:
         return []
@@ -71,25 +71,12 @@ def explain(
                 if graph.degrees[row] > 0
             },
             degree=int(graph.degrees[row]),
-            neighbour_p_value=_median_p(p_values, graph, row),
+            neighbour_p_value=_median(p_values[graph.adjacency[[row]].indices]),
             nearest=nearest[place],
         )
         for place, row in enumerate(rows)
     ]
 
 
-def _median_p(p_values: NDArray[np.float64], graph: Graph, row: int) -> float:
-    neighbours = graph.adjacency.indices[graph.adjacency.indptr[row] : graph.adjacency.indptr[row + 1]]
-    return float(np.median(p_values[neighbours])) if len(neighbours) else float("nan")
-
-
-def _checked_nodes(nodes: ArrayLike, graph: Graph) -> NDArray[np.int64]:
-    rows = np.atleast_1d(np.asarray(nodes))
-    if rows.dtype == np.bool_ and rows.shape == (graph.num_nodes,):
-        rows = np.flatnonzero(rows)
-    if rows.ndim != 1 or not np.issubdtype(rows.dtype, np.integer):
-        raise GraphError("nodes must be indices into the graph, or a mask over its nodes")
-    outside = rows[(rows < 0) | (rows >= graph.num_nodes)]
-    if len(outside):
-        raise GraphError(f"node {outside[0]} does not exist: the graph has nodes 0 … {graph.num_nodes - 1}")
-    return rows.astype(np.int64)
+def _median(values: NDArray[np.float64]) -> float:
+    return float(np.median(values)) if len(values) else float("nan")

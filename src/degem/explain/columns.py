@@ -20,19 +20,12 @@ MONTHS: list[str] = list(calendar.month_name)[1:]
 
 @dataclass(frozen=True)
 class Column:
-    """One column of the user's, and the features it became.
-
-    Arguments:
-        name: Its name.
-        positions: Where its features are.
-        labels: The names of these features.
-        schema: How it was encoded.
-    """
+    """One column of the user's, and the features it became."""
 
     name: str
-    positions: NDArray[np.int64]
-    labels: tuple[str, ...]
-    schema: ColumnSchema
+    positions: NDArray[np.int64]  # where its features are
+    labels: tuple[str, ...]  # names of these features
+    schema: ColumnSchema  # how it was encoded
 
     def told(self, values: Array) -> str:
         """What one node has there, in the user's units; of a date the month."""

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from degem.detectors.degem.encoding import BagOfWords
 from degem.detectors.degem.row_scorer import RowScorer, ScoredRows
-from degem.explain.details import column_detail, degree_detail, neighbour_detail, size_detail
 from degem.explain.parts import Candidate, Part, listed
 from degem.explain.setting import Setting
 from degem.graph import Graph
@@ -200,8 +199,8 @@ def _columns(mixer: Mixer, mine: Mix, theirs: Sequence[Mix], setting: Setting, p
     exchanges = [[(mine.having(other, ["size"]), other.having(mine, ["size"])) for other in theirs]]
     exchanges += [[(edit(mine), edit(other)) for other in theirs] for _ in tried]
     details = [
-        partial(size_detail, setting, told),
-        *(partial(column_detail, setting, column, told) for column in tried),
+        partial(setting.size_detail, told),
+        *(partial(setting.column_detail, column, told) for column in tried),
     ]
     names = ["the number and size of its features", *(column.name for column in tried)]
     return list(zip(names, _alone(mixer, mine, theirs, exchanges), details, strict=True))
@@ -217,7 +216,7 @@ def _tried(setting: Setting, node: int) -> tuple[NDArray[np.int64], NDArray[np.f
 def _neighbours(mixer: Mixer, mine: Mix, theirs: Sequence[Mix], setting: Setting, node: int) -> list[Candidate]:
     """Neighbours of high scores, each exchanged for an average one of the others, and the number of neighbours."""
     exchanges = [[(mine.having(other, ["degree"]), other.having(mine, ["degree"])) for other in theirs]]
-    candidates = [("the number of its neighbours", partial(degree_detail, setting, node))]
+    candidates = [("the number of its neighbours", partial(setting.degree_detail, node))]
     neighbours, weights = _tried(setting, node)
     for neighbour, weight in zip(neighbours.tolist(), weights.tolist(), strict=True):
         brought, share = mixer.brought_by(neighbour, node, weight), weight / mine.degree
@@ -229,6 +228,6 @@ def _neighbours(mixer: Mixer, mine: Mix, theirs: Sequence[Mix], setting: Setting
             ]
         )
         name = f"neighbour {mixer.graph.node_ids[neighbour]}"
-        candidates.append((name, partial(neighbour_detail, setting, neighbour)))
+        candidates.append((name, partial(setting.neighbour_detail, neighbour)))
     amounts = _alone(mixer, mine, theirs, exchanges)
     return [(name, amount, detail) for (name, detail), amount in zip(candidates, amounts, strict=True)]

@@ -1,4 +1,4 @@
-"""What explanations share: the scored graph, and the ordinary nodes that each node is compared with."""
+"""What explanations share: the scored graph, the ordinary nodes that each node is compared with, and what is usual."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.preprocessing import normalize
 
+from degem.calibration.conformal import conformal_p_values
 from degem.calibration.judged import Judged
 from degem.detectors.base import Detector
-from degem.explain.columns import Column, columns_of
+from degem.explain.columns import USUAL, Column, columns_of
 from degem.graph import Graph
 from degem.ops.features import Features, dense
 
@@ -23,27 +24,16 @@ FARTHEST, LEAST_SPREAD = 3.0, 1e-6
 
 @dataclass(frozen=True)
 class Setting:
-    """Nodes to explain, and what they are compared with.
+    """Nodes to explain, and what they are compared with."""
 
-    Arguments:
-        judged: All nodes of the graph, judged.
-        class_names: The names of the classes, in the order of probabilities.
-        explained: The explained nodes.
-        ordinary: Ordinary nodes of the graph.
-        features: Their features, dense, of shape (m, d₀).
-        columns: The columns of the features.
-        nodes: For each explained node the ordinary ones most like it.
-        order: For each explained node the columns, those first in which it differs most from these.
-    """
-
-    judged: Judged
-    class_names: list[str]
+    judged: Judged  # all nodes of the graph, judged
+    class_names: list[str]  # the names of the classes, in the order of probabilities
     explained: NDArray[np.int64]
-    ordinary: NDArray[np.int64]
-    features: NDArray[np.floating[Any]]
+    ordinary: NDArray[np.int64]  # ordinary nodes of the graph
+    features: NDArray[np.floating[Any]]  # their features, dense, of shape (m, d₀)
     columns: list[Column]
-    nodes: NDArray[np.int64]
-    order: NDArray[np.int64]
+    nodes: NDArray[np.int64]  # for each explained node the ordinary ones most like it
+    order: NDArray[np.int64]  # for each explained node the columns, those first in which it differs most from these
 
     def typical_score(self, place: int) -> float:
         """The mean score of what an explained node is compared with."""
@@ -52,6 +42,28 @@ class Setting:
     def rise(self, place: int) -> float:
         """How far an explained node scores above them."""
         return float(self.judged.scored.scores[self.explained[place]]) - self.typical_score(place)
+
+    def column_detail(self, column: Column, values: NDArray[np.floating[Any]]) -> str:
+        """What a node has in a column."""
+        rows = self.features[:, column.positions]
+        return f"{column.told(values[column.positions])}, usual {column.usual(rows)}"
+
+    def size_detail(self, values: NDArray[np.floating[Any]]) -> str:
+        """How many features of a node are not zero."""
+        low, high = np.quantile((self.features != 0).sum(axis=1), USUAL)
+        return f"{np.count_nonzero(values):,} not zero, usual {low:.4g} – {high:.4g}"
+
+    def degree_detail(self, node: int) -> str:
+        """How many neighbours a node has."""
+        degrees = self.judged.whole.degrees
+        low, high = np.quantile(degrees[self.ordinary], USUAL)
+        return f"{degrees[node]:,}, usual {low:.4g} – {high:.4g}"
+
+    def neighbour_detail(self, neighbour: int) -> str:
+        """Which class a neighbour is predicted to have, and how usual it is."""
+        scored = self.judged.scored.of(np.array([neighbour]))
+        p = f"p {conformal_p_values(self.judged.calibration_scores, scored.scores)[0]:.2g}"
+        return p if scored.probabilities is None else f"class {self.class_names[scored.probabilities.argmax()]}, {p}"
 
 
 def setting_of(detector: Detector, judged: Judged, rows: NDArray[np.int64], num_typical: int) -> Setting:

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from degem.nn.dropout import dropout
 from degem.ops.estimates import Mixture
 
 GAIN, LEAK = 4.0, 0.1  # of the encoder
@@ -51,36 +52,27 @@ class HopDirectionEncoder(nn.Module):
         active = unit_relu(
             torch.cat([products, self.lengths(lengths)[None]]),
             F.pad(self.hop_bias, last),
-            self.dropout if self.training else 0.0,
             F.pad(inverse_norm, last, value=1.0),
         )
+        dropped = dropout(active, self.dropout if self.training else 0.0)
         weight = GAIN * self.fuse.weight  # scaling the weight is cheaper than scaling its input
-        return F.leaky_relu(F.linear(active, weight, self.fuse.bias), LEAK)
+        return F.leaky_relu(F.linear(dropped.transpose(0, 1).flatten(1), weight, self.fuse.bias), LEAK)
 
 
-def unit_relu(products: Tensor, bias: Tensor, dropout: float, scale: Tensor | None = None) -> Tensor:
-    r"""The hops :math:`[\phi(s^{(0)} Z^{(0)} + b^{(0)}) \| \cdots \| \phi(s^{(L)} Z^{(L)} + b^{(L)})]` side by side.
-
-    :math:`\phi` scales each row to unit length, then ReLU, then dropout, whose mask comes from PyTorch's global
-    generator.
+def unit_relu(products: Tensor, bias: Tensor, scale: Tensor | None = None) -> Tensor:
+    r"""The hops :math:`\phi(s^{(\ell)} Z^{(\ell)} + b^{(\ell)})`; :math:`\phi` makes rows of unit length, then ReLU.
 
     Arguments:
         products: The projected hops :math:`Z`, of shape (hops, n, d).
         bias: Their bias :math:`b`, of shape (hops, 1, d).
-        dropout: The dropout probability; 0 for none.
         scale: A factor :math:`s` for each row, of shape (hops, n, 1); 1 if None.
 
-    Returns:
-        A tensor of shape (n, hops · d).
-
     Example:
-        >>> import torch
-        >>> unit_relu(torch.tensor([[[3.0, 4.0]], [[-1.0, 0.0]]]), torch.zeros(2, 1, 2), 0.0)
-        tensor([[0.6000, 0.8000, 0.0000, 0.0000]])
+        >>> unit_relu(torch.tensor([[[3.0, 4.0]], [[-1.0, 0.0]]]), torch.zeros(2, 1, 2)).tolist()
+        [[[0.6000000238418579, 0.800000011920929]], [[0.0, 0.0]]]
     """
     scaled = products if scale is None else scale * products
-    active = F.dropout(F.relu(F.normalize(scaled + bias, dim=2)), dropout)
-    return active.transpose(0, 1).flatten(1)
+    return F.relu(F.normalize(scaled + bias, dim=2))
 
 
 class MixtureEnergy(nn.Module):

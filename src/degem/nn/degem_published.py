@@ -44,7 +44,8 @@ class MultiHopEncoder(nn.Module):
 
     def forward(self, products: Tensor) -> Tensor:
         """Latents of shape (n, d) from the products of the hops with the projection, of shape (L + 1, n, d)."""
-        return F.relu(self.fuse(unit_relu(products, self.hop_bias, self.dropout if self.training else 0.0)))
+        active = F.dropout(unit_relu(products, self.hop_bias), self.dropout, self.training)
+        return F.relu(self.fuse(active.transpose(0, 1).flatten(1)))
 
 
 class OneLayerEncoder(nn.Module):

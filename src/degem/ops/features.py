@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import torch
 
 Features = NDArray[np.float32] | sp.csr_array
-BAG_SHARE, BAG_COLUMNS = 0.25, 64
+BAG_SHARE, BAG_COLUMNS = 0.5, 64
 
 
 def row_normalize(features: Features) -> Features:
@@ -76,7 +76,7 @@ def scale_rows(features: Features, scale: NDArray[np.float32]) -> Features:
 
 
 def is_bag_of_words(features: Features) -> bool:
-    """Whether features look like counts of words: many columns, mostly zeros, nothing negative.
+    """Whether features look like counts of words: many columns, more than half of it zeros, nothing negative.
 
     Example:
         >>> is_bag_of_words(np.eye(100, dtype=np.float32)), is_bag_of_words(np.ones((3, 5), dtype=np.float32))

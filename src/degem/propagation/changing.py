@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -46,12 +48,18 @@ class ChangingHops:
         self.self_weight, self.weight, self.tolerance = self_weight, weight, tolerance
         self.num_computed = 0
         self._num_nodes = 0
+        self._last: _Overwritten | None = None  # None until somebody wants to look back
         self._buffer = np.zeros((num_hops + 1, 0, width), dtype=np.float32)
 
     @property
     def values(self) -> NDArray[np.float32]:
         """The rows of every hop, of shape (hops + 1, n, columns)."""
         return self._buffer[:, : self._num_nodes]
+
+    def view(self) -> HopsView:
+        """The hops as they are now, for other threads, while this one goes on with :meth:`update`."""
+        self._last = self._last or _Overwritten(-1, np.empty(0, np.int64), np.empty(0, np.float32))
+        return HopsView(self, self._last)
 
     def update(
         self,
@@ -65,7 +73,7 @@ class ChangingHops:
 
         Arguments:
             adjacency: The adjacency as it is now; new nodes are its last ones.
-            rows: The nodes whose values at hop 0 may have changed.
+            rows: The nodes whose values at hop 0 may have changed, in their order.
             start: Their values.
             touched: The nodes whose edges have changed.
 
@@ -91,8 +99,12 @@ class ChangingHops:
         self.num_computed += len(rows)
         far = np.linalg.norm(now - self._buffer[hop, rows], axis=1)
         moved = (far > self.tolerance * np.linalg.norm(now, axis=1)) | ~np.isfinite(far)  # what overflows has moved
-        self._buffer[hop, rows[moved]] = now[moved]
-        return np.asarray(rows[moved])
+        kept = np.asarray(rows[moved])
+        if self._last is not None and len(kept):
+            self._last.then = _Overwritten(hop, kept, self._buffer[hop, kept])  # first: whoever reads looks here last
+            self._last = self._last.then
+        self._buffer[hop, kept] = now[moved]
+        return kept
 
     def _grow(self, num_nodes: int) -> None:
         if num_nodes > self._buffer.shape[1]:
@@ -101,3 +113,49 @@ class ChangingHops:
             buffer[:, : self._num_nodes] = self.values
             self._buffer = buffer
         self._num_nodes = num_nodes
+
+
+@dataclass
+class _Overwritten:
+    """Rows of a hop as they were before they were overwritten, and what was overwritten after them."""
+
+    hop: int
+    rows: NDArray[np.int64]
+    values: NDArray[np.float32]
+    then: _Overwritten | None = None
+
+
+class HopsView:
+    """Hops as they were when this was made. Reading neither waits for an update nor sees a part of one.
+
+    It holds what is overwritten from then on, and lets go of it when it goes itself.
+
+    Arguments:
+        hops: The hops.
+        last: What was overwritten last when this was made.
+
+    Example:
+        >>> hops, one = ChangingHops(0, 1), np.arange(1)
+        >>> lone = sp.csr_array((1, 1), dtype=np.float32)
+        >>> _ = hops.update(lone, one, np.array([[1.0]], np.float32), touched=one)
+        >>> before = hops.view()
+        >>> _ = hops.update(lone, one, np.array([[2.0]], np.float32), touched=one)
+        >>> before.rows(0, one), hops.view().rows(0, one)
+        (array([[1.]], dtype=float32), array([[2.]], dtype=float32))
+    """
+
+    def __init__(self, hops: ChangingHops, last: _Overwritten) -> None:
+        self._hops, self._last = hops, last
+
+    def rows(self, hop: int, places: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Some rows of a hop, of shape (places, columns)."""
+        found: NDArray[np.float32] = self._hops.values[hop].take(places, axis=0)
+        changes, change = [], self._last.then  # after the rows are read: what they were is there before they change
+        while change is not None:
+            changes += [change] if change.hop == hop else []
+            change = change.then
+        for change in reversed(changes):  # what was overwritten first has the last word
+            at = np.searchsorted(change.rows, places).clip(max=len(change.rows) - 1)
+            here = change.rows[at] == places
+            found[here] = change.values[at[here]]
+        return found

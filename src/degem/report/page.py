@@ -191,7 +191,7 @@ def _table(
         if scored.probabilities is not None:
             chances = scored.probabilities[found.node]
             row |= {"className": names[int(chances.argmax())], "confidence": float(chances.max())}
-        rows.append(_compact(row))
+        rows.append(row)
     return rows
 
 
@@ -263,15 +263,6 @@ def _card(detector: Detector, graph: Graph, num_calibration: int) -> list[dict[s
     }
     parts = {"Scored graph": data, "Model": model, "Parameters": parameters, "Versions": versions}
     return [{"title": title, "rows": [list(row) for row in rows.items()]} for title, rows in parts.items()]
-
-
-def _compact(value: Any) -> Any:
-    """Floats with five significant digits, wherever they are."""
-    if isinstance(value, dict):
-        return {name: _compact(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_compact(inner) for inner in value]
-    return rounded([value], 5)[0] if isinstance(value, float) else value
 
 
 def project(latents: NDArray[np.float32], kind: Projection, seed: int) -> NDArray[np.floating[Any]]:

@@ -50,17 +50,11 @@ def flagged_counts(level: NDArray[np.int64], num_alphas: int, groups: Groups | N
 
 @dataclass(frozen=True)
 class Histogram:
-    """Shares of several samples in common bins.
+    """Shares of several samples in common bins."""
 
-    Arguments:
-        edges: The bins' edges; the outer bins also hold what lies beyond them.
-        shares: One row of shares a sample, each adding up to 1.
-        clipped: Whether something does lie beyond them.
-    """
-
-    edges: NDArray[np.float64]
-    shares: NDArray[np.float64]
-    clipped: bool
+    edges: NDArray[np.float64]  # the bins' edges; the outer bins also hold what lies beyond them
+    shares: NDArray[np.float64]  # one row of shares a sample, each adding up to 1
+    clipped: bool  # whether something does lie beyond them
 
 
 def histogram(samples: Sequence[NDArray[Any]], num_bins: int = 60) -> Histogram:

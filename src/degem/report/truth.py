@@ -17,34 +17,21 @@ MAX_CURVE_POINTS = 300
 
 @dataclass(frozen=True)
 class Metric:
-    """A number and how far it can be trusted.
+    """A number and how far it can be trusted."""
 
-    Arguments:
-        name: What it is; OOD is the class to find.
-        value: Its value.
-        low: The lower end of its 95 % interval.
-        high: The upper end.
-    """
-
-    name: str
+    name: str  # what it is; OOD is the class to find
     value: float
-    low: float
-    high: float
+    low: float  # the lower end of its 95 % interval
+    high: float  # the upper end
 
 
 @dataclass(frozen=True)
 class Curves:
-    """Points on the ROC and precision–recall curves, at common thresholds from strict to lax.
+    """Points on the ROC and precision–recall curves, at common thresholds from strict to lax."""
 
-    Arguments:
-        false_alarms: The share of ID nodes flagged.
-        recall: The share of OOD nodes flagged.
-        precision: The share of flagged nodes that are OOD.
-    """
-
-    false_alarms: NDArray[np.float64]
-    recall: NDArray[np.float64]
-    precision: NDArray[np.float64]
+    false_alarms: NDArray[np.float64]  # the share of ID nodes flagged
+    recall: NDArray[np.float64]  # the share of OOD nodes flagged
+    precision: NDArray[np.float64]  # the share of flagged nodes that are OOD
 
     def thinned(self) -> Curves:
         """At most ``MAX_CURVE_POINTS`` points, spread evenly over recall and false alarms."""

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from functools import partial
 from importlib.metadata import version
 from importlib.resources import files
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from degem.errors import DegemError
 from degem.extras import needs_extra
 from degem.serve.access import Access, is_loopback
-from degem.serve.events import Batch, NodeId
+from degem.serve.bodies import REFUSED, Error, answered, described, gives, takes
+from degem.serve.events import OF_EDGES, Batch, NodeId
 from degem.serve.intake import EventError
 from degem.serve.limits import Gate, Limits, RefusedError
 from degem.serve.metrics import Metrics
@@ -26,13 +26,10 @@ with needs_extra("serve", "the service"):
     from anyio import to_thread
     from fastapi import Depends, FastAPI, Query, Request, Response
     from fastapi.exceptions import RequestValidationError
-    from fastapi.openapi.utils import get_openapi
     from fastapi.responses import HTMLResponse, JSONResponse
     from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
     from starlette.exceptions import HTTPException
 
-REFERENCE = "#/components/schemas/{model}"
-Parsed = TypeVar("Parsed", bound=BaseModel)
 BEARER = HTTPBearer(auto_error=False, description="Scopes: read, write, admin. Without tokens none is needed.")
 MOST_ANSWERS = 1000
 MOST_DRAWN = 150  # nodes of a neighbourhood
@@ -47,20 +44,6 @@ CONTENT_POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-REFUSED: dict[int | str, dict[str, Any]] = {
-    status: {"description": text, "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}}
-    for status, text in (
-        (401, "No token, or an unknown one"),
-        (403, "The token lacks the scope"),
-        (404, "There is no such node"),
-        (408, "Too slow"),
-        (409, "It does not fit the graph, or the sequence number is taken"),
-        (413, "Too large"),
-        (422, "Not what it should be"),
-        (429, "Too many requests"),
-        (503, "Not ready"),
-    )
-}
 
 
 class Ids(BaseModel):
@@ -70,12 +53,6 @@ class Ids(BaseModel):
 
     ids: Annotated[list[NodeId], Field(min_length=1, max_length=MOST_ANSWERS)]
     alpha: Annotated[float, Field(gt=0, lt=1)] | None = None
-
-
-class Error(BaseModel):
-    """What was wrong, in one line."""
-
-    error: str
 
 
 def create_app(service: Service, access: Access, limits: Limits | None = None, *, own_hosts: bool = False) -> Gate:
@@ -104,7 +81,7 @@ def create_app(service: Service, access: Access, limits: Limits | None = None, *
     def page() -> HTMLResponse:
         return HTMLResponse(_page(), headers={"Content-Security-Policy": CONTENT_POLICY})
 
-    document = _described(app)
+    document = described(app, (Batch, Ids, Inference, Error))
     app.openapi = lambda: document  # type: ignore[method-assign]
     return Gate(app, limits=limits, metrics=metrics)
 
@@ -155,42 +132,6 @@ def _required(access: Access, scope: str, own_hosts: bool) -> Callable[..., Any]
             raise RefusedError(403, f"the token lacks the scope {scope}")
 
     return check
-
-
-async def _in_thread(function: Callable[..., Any], *arguments: Any) -> Any:
-    return await to_thread.run_sync(partial(function, *arguments), abandon_on_cancel=True)
-
-
-async def _parsed(request: Request, kind: type[Parsed]) -> tuple[Parsed, bytes]:
-    """A body parsed into what it should be; the first thing that does not fit is named."""
-    body = await request.body()
-    try:
-        return await _in_thread(kind.model_validate_json, body), body
-    except ValidationError as error:
-        problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place = ".".join(str(part) for part in problem["loc"]) or "the body"
-        raise RefusedError(422, f"{place}: {problem['msg']}") from None
-
-
-def _takes(kind: type[BaseModel]) -> dict[str, Any]:
-    """What OpenAPI says of a body that :func:`_parsed` reads."""
-    schema = {"$ref": REFERENCE.format(model=kind.__name__)}
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}}
-
-
-def _gives(example: dict[str, Any]) -> dict[int | str, dict[str, Any]]:
-    """What OpenAPI says of an answer."""
-    return {200: {"content": {"application/json": {"example": example}}}}
-
-
-def _described(app: FastAPI) -> dict[str, Any]:
-    """The OpenAPI document, with the models that :func:`_parsed` reads."""
-    document = get_openapi(title=app.title, version=app.version, routes=app.routes)
-    schemas = document["components"].setdefault("schemas", {})
-    for kind in (Batch, Ids, Inference, Error):
-        schema = kind.model_json_schema(ref_template=REFERENCE)
-        schemas.update(schema.pop("$defs", {}) | {kind.__name__: schema})
-    return document
 
 
 def _add_protocol(app: FastAPI, service: Service, limits: Limits, may_read: Any) -> None:
@@ -248,34 +189,36 @@ def _add_protocol(app: FastAPI, service: Service, limits: Limits, may_read: Any)
             "parameters": parameters,
         }
 
-    @app.post(f"/v2/models/{name}/infer", dependencies=may_read, tags=tags, openapi_extra=_takes(Inference))
+    @app.post(f"/v2/models/{name}/infer", dependencies=may_read, tags=tags, openapi_extra=takes(Inference))
     async def inference(request: Request) -> JSONResponse:
         """Score a subgraph that comes with the request."""
-        asked, _ = await _parsed(request, Inference)
-        return JSONResponse(await _in_thread(infer, service, asked, limits))
+        return await answered(request, Inference, lambda asked, _: infer(service, asked, limits))
 
 
 def _add_graph(app: FastAPI, service: Service, limits: Limits, may: dict[str, Any]) -> None:
     """The paths about the graph that the server holds."""
     tags: list[Any] = ["graph"]
 
-    @app.post("/v2/events", dependencies=may["write"], tags=tags, responses=_gives(TAKEN), openapi_extra=_takes(Batch))
+    @app.post("/v2/events", dependencies=may["write"], tags=tags, responses=gives(TAKEN), openapi_extra=takes(Batch))
     async def events(request: Request) -> JSONResponse:
         """Take a batch of events; once this answers, they are on the disk. New nodes get a provisional score."""
-        batch, body = await _parsed(request, Batch)
-        nodes = sum(hasattr(event, "id") for event in batch.events)
-        if nodes > limits.nodes or len(batch.events) - nodes > limits.edges:
-            raise RefusedError(
-                413, f"a batch has at most {limits.nodes:,} events of nodes and {limits.edges:,} of edges"
-            )
-        return JSONResponse(await _in_thread(service.submit, batch, body))
+
+        def submit(batch: Batch, body: bytes) -> dict[str, Any]:
+            edges = sum(isinstance(event, OF_EDGES) for event in batch.events)
+            if len(batch.events) - edges > limits.nodes or edges > limits.edges:
+                raise RefusedError(
+                    413, f"a batch has at most {limits.nodes:,} events of nodes and {limits.edges:,} of edges"
+                )
+            return service.submit(batch, body)
+
+        return await answered(request, Batch, submit)
 
     @app.get("/v2/clients/{client:path}", dependencies=may["write"], tags=tags)
     def client_sequence(client: str) -> dict[str, Any]:
         """The sequence number that a client goes on with."""
         return {"client": client, "next_sequence": service.store.next_sequence(client)}
 
-    @app.get("/v2/nodes/{node:path}", dependencies=may["read"], tags=tags, responses=_gives(NODE))
+    @app.get("/v2/nodes/{node:path}", dependencies=may["read"], tags=tags, responses=gives(NODE))
     def node_by_id(node: str, alpha: Annotated[float | None, Query(gt=0, lt=1)] = None) -> dict[str, Any]:
         """What is known of a node: its score and p-value, whether they are exact, and as of which event."""
         found = service.answers([node], alpha)[0]
@@ -287,14 +230,17 @@ def _add_graph(app: FastAPI, service: Service, limits: Limits, may: dict[str, An
         "/v2/score",
         dependencies=may["read"],
         tags=tags,
-        responses=_gives({"event": 4712, "nodes": [NODE, None]}),
-        openapi_extra=_takes(Ids),
+        responses=gives({"event": 4712, "nodes": [NODE, None]}),
+        openapi_extra=takes(Ids),
     )
     async def score(request: Request) -> JSONResponse:
         """What is known of some nodes; null for one that is not there."""
-        asked, _ = await _parsed(request, Ids)
-        found = await _in_thread(service.answers, asked.ids, asked.alpha)
-        return JSONResponse({"event": service.snapshot.event, "nodes": found})
+
+        def answers(asked: Ids, _: bytes) -> dict[str, Any]:
+            nodes = service.answers(asked.ids, asked.alpha)
+            return {"event": service.snapshot.event, "nodes": nodes}
+
+        return await answered(request, Ids, answers)
 
     @app.get("/v2/neighbourhood/{node:path}", dependencies=may["read"], tags=tags)
     def neighbourhood(node: str, depth: Annotated[int, Query(ge=1)] = 1) -> dict[str, Any]:

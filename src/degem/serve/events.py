@@ -63,6 +63,8 @@ class RemoveEdge(_Edge):
     op: Literal["remove_edge"]
 
 
+# Kinds, for isinstance: a union of types would be made anew for each event.
+WITH_FEATURES, COME_OR_GO, OF_EDGES = (AddNode, UpdateNode), (AddNode, RemoveNode), (AddEdge, RemoveEdge)
 Event = Annotated[AddNode | UpdateNode | RemoveNode | AddEdge | RemoveEdge, Field(discriminator="op")]
 
 

@@ -11,12 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from degem.errors import DegemError, quoted
-from degem.serve.events import AddEdge, AddNode, Batch, RemoveEdge, RemoveNode, UpdateNode
-from degem.serve.rows import NewRows
+from degem.serve.events import COME_OR_GO, OF_EDGES, WITH_FEATURES, AddEdge, AddNode, Batch, RemoveNode, UpdateNode
+from degem.serve.provisional import NewRows
 from degem.serve.snapshot import Snapshot
 from degem.serve.store import Stored
-
-WITH_FEATURES, OF_EDGES = (AddNode, UpdateNode), (AddEdge, RemoveEdge)  # a union would be made anew for each event
 
 
 class EventError(DegemError):
@@ -81,7 +79,7 @@ class Intake:
                 if is_there(node) == is_new:
                     fault = f"node {quoted(node)} is there already: use update_node"
                     raise EventError(f"events[{position}]: {fault if is_new else f'there is no node {quoted(node)}'}")
-            if isinstance(event, AddNode | RemoveNode):
+            if isinstance(event, COME_OR_GO):
                 there[event.id] = is_new
         return there
 
@@ -127,19 +125,19 @@ class Intake:
         group = dict.fromkeys(node for node in nodes if node in self.new)
         for node in list(group):
             group.update(dict.fromkeys(other for other in self.new[node].edges if other in self.new))
-        place_of = {node: place for place, node in enumerate(group)}
+        places = {node: place for place, node in enumerate(group)}
+        near: dict[int, int] = {}
         edges: list[tuple[int, int, float]] = []
         among: list[tuple[int, int, float]] = []
-        for node, place in place_of.items():
+        for place, node in enumerate(group):
             for other, weight in self.new[node].edges.items():
-                row = now.row(other)
-                if other in place_of:
-                    among.append((place, place_of[other], weight))
-                elif row is not None:
-                    edges.append((place, row, weight))
+                if other in places:
+                    among.append((place, places[other], weight))
+                elif (row := now.row(other)) is not None:
+                    edges.append((place, near.setdefault(row, len(near)), weight))
         features = np.array([self.new[node].features for node in group], dtype=np.float32)
-        size = len(group)
-        return list(group), NewRows(features, _sparse(edges, size, len(now.alive)), _sparse(among, size, size))
+        size, rows = len(group), np.array(list(near), dtype=np.int64)
+        return list(group), NewRows(features, rows, _sparse(edges, size, len(near)), _sparse(among, size, size))
 
 
 def _sparse(entries: list[tuple[int, int, float]], height: int, width: int) -> sp.csr_array:

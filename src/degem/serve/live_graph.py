@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from degem.calibration.known import hashed
 from degem.graph import Graph
 from degem.ops.features import Features
-from degem.serve.events import AddEdge, AddNode, Event, RemoveNode, UpdateNode
+from degem.serve.events import WITH_FEATURES, AddEdge, AddNode, Event, RemoveNode
 
 Rows = NDArray[np.int64]
 NAMES = "name_hash"
@@ -71,7 +71,7 @@ class LiveGraph:
         gone: list[int] = []
         for number, event in events:
             self.event = number
-            if isinstance(event, AddNode | UpdateNode):
+            if isinstance(event, WITH_FEATURES):
                 row = self.row_of.get(event.id)
                 if row is None and isinstance(event, AddNode):
                     row = self.row_of[event.id] = len(self.ids)

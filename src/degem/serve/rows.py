@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,21 +18,6 @@ AT_ONCE = 1 << 12
 NONE = np.empty(0, dtype=np.int64)
 Array = NDArray[np.float32]
 Places = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class NewRows:
-    """Nodes that are in no graph yet.
-
-    Arguments:
-        features: Their features, of shape (k, d₀).
-        edges: The weights of their edges to rows of the graph, of shape (k, n).
-        among: The weights of the edges among themselves, of shape (k, k).
-    """
-
-    features: Features
-    edges: sp.csr_array
-    among: sp.csr_array
 
 
 class ScoreRows:
@@ -81,7 +64,7 @@ class ScoreRows:
         for rows in _blocks(len(begin)):
             projected[rows], statistics[rows] = self.scorer.project(features(begin[rows]))
         self.statistics.update(adjacency, begin, statistics, touched=NONE)
-        root = np.sqrt(_positive(self.degrees[begin]))[:, None]
+        root = np.sqrt(positive(self.degrees[begin]))[:, None]
         moved = self.hops.update(adjacency, begin, np.asarray(projected / root, dtype=np.float32), touched=touched)
         stale = np.unique(
             np.concatenate([begin, self._update_returning(adjacency), *(moved[hop] for hop in self.scorer.hops)])
@@ -108,58 +91,9 @@ class ScoreRows:
             return None
         return np.asarray(np.where(self.degrees[:, None] == 0, self.classes.values[0], self.classes.values[-1]))
 
-    def provisional(self, new: NewRows) -> tuple[Array, Array | None, NDArray[np.bool_]]:
-        r"""Energies and class probabilities of new nodes from the rows of their neighbours; which nodes have none.
-
-        It costs as much as they have edges. Exact would be to walk anew with them in the graph. Here walks may pass
-        them, but rows farther than their neighbours stay as they are: with the new nodes' rows :math:`x` and edges
-        :math:`A`, those of their neighbours :math:`y`, which are :math:`v` in the graph, and degrees :math:`d` before,
-
-        .. math:: x^{(\ell)} = D_x^{-1} (A_{xx} x^{(\ell-1)} + A_{xy} y^{(\ell-1)}), \quad
-            y^{(\ell)} = D_y^{-1} (d_y v^{(\ell)} + A_{yx} x^{(\ell-1)}).
-        """
-        edges, among, (count, size) = new.edges, new.among, new.edges.shape
-        starts, among_starts = _rows_of_entries(edges), _rows_of_entries(among)
-        near, places = np.unique(edges.indices, return_inverse=True)
-        before = self.degrees[edges.indices]
-        after = before + np.bincount(places, edges.data).astype(np.float32)[places]
-        weights = np.bincount(starts, edges.data, count) + np.bincount(among_starts, among.data, count)
-        degrees: Array = np.asarray(weights, dtype=np.float32)
-        inverse = 1 / _positive(degrees)
-        shares, among_shares = edges.data * inverse[starts], among.data * inverse[among_starts]
-        to_near = sp.csr_array((shares / after, places, edges.indptr), shape=(count, len(near)))
-        from_near = sp.csr_array((edges.data, places, edges.indptr), shape=(count, len(near)))
-        mean_among, mean_edges = _weighed(among, among_shares), _weighed(edges, shares)
-        among_new = sp.csr_array(sp.hstack([mean_among, to_near @ from_near.T]))
-        later = _weighed(edges, shares * before / after)
-
-        projected, statistics = self.scorer.project(new.features)
-        last, rows = projected * 0, projected * np.sqrt(inverse)[:, None]
-        theirs = _weighed(edges, shares * np.sqrt(_positive(before) / after))
-        seen = [rows]
-        for hop in range(1, self.scorer.num_hops + 1):
-            rows, last = among_new @ np.vstack([rows, last]) + theirs @ self.hops.values[hop - 1, :size], rows
-            theirs = later
-            if hop in self.scorer.hops:
-                seen.append(rows)
-        back = np.bincount(starts, shares * edges.data / after, count)
-        back += np.bincount(among_starts, among_shares * among.data * inverse[among.indices], count)
-        energies, chances = self.scorer.energies(
-            np.stack(seen), statistics, degrees, np.asarray(back, dtype=np.float32)
-        )
-
-        def smoothed(own: Array, stored: ChangingHops) -> Array:
-            for values in stored.values[:-1, :size]:
-                mixed = stored.self_weight * own + stored.weight * (mean_among @ own + mean_edges @ values)
-                own = np.where(degrees[:, None] == 0, own, mixed)
-            return own
-
-        energies[:, self.scorer.smoothed] = smoothed(energies[:, self.scorer.smoothed], self.smooth)
-        return energies, None if chances is None else smoothed(chances, self.classes), degrees == 0
-
     def _update_returning(self, adjacency: sp.csr_array) -> Places:
         """Keep the shares of returning walks that moved, and return whose these are."""
-        now = returning(adjacency, np.asarray(1 / _positive(self.degrees), dtype=np.float32))
+        now = returning(adjacency, np.asarray(1 / positive(self.degrees), dtype=np.float32))
         self.returning = np.append(self.returning, np.zeros(len(now) - len(self.returning), dtype=np.float32))
         moved = np.flatnonzero(np.abs(now - self.returning) > self.tolerance * now)
         self.returning[moved] = now[moved]
@@ -183,19 +117,9 @@ def _smoothing(smoothing: Smoothing, width: int, tolerance: float) -> ChangingHo
     return ChangingHops(steps, width, self_weight=1 - smoothing.weight, weight=smoothing.weight, tolerance=tolerance)
 
 
-def _positive(degrees: Array) -> Array:
+def positive(degrees: Array) -> Array:
     """Degrees to divide by: 1 for isolated nodes."""
     return np.asarray(np.where(degrees > 0, degrees, 1), dtype=np.float32)
-
-
-def _rows_of_entries(matrix: sp.csr_array) -> Places:
-    """The row of each entry of a matrix."""
-    return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-
-
-def _weighed(matrix: sp.csr_array, weights: NDArray[Any]) -> sp.csr_array:
-    """The matrix with other entries in the places of its own."""
-    return sp.csr_array((weights, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def _blocks(length: int) -> list[slice]:

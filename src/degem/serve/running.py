@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import sys
 from collections.abc import Iterator
@@ -78,6 +79,7 @@ def run(
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(logging.INFO)
     sys.setswitchinterval(SWITCH)
+    gc.freeze()  # what is loaded stays: to look through all of it for garbage holds up every request for a while
     uvicorn.run(
         create_app(service, access, limits, own_hosts=access.is_open),
         host=host,

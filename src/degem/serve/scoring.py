@@ -17,7 +17,8 @@ from degem.detectors.base import Detector
 from degem.graph import Graph
 from degem.ops.features import Features
 from degem.serve.live_graph import Changes, LiveGraph
-from degem.serve.rows import NONE, NewRows, Places, ScoreRows
+from degem.serve.provisional import NewRows, ProvisionalRows
+from degem.serve.rows import NONE, Places, ScoreRows
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Scored:
         chances: Its probability, or None.
         calibration: The scores of the calibration nodes, of the same pass where the graph holds them.
         combination: How terms make a score now, of detectors that score row by row.
+        rows: What provisional scores are made of, of such detectors.
     """
 
     scores: NDArray[Any]
@@ -39,20 +41,27 @@ class Scored:
     chances: NDArray[Any] | None
     calibration: NDArray[np.float64]
     combination: Any = None
+    rows: ProvisionalRows | None = None
 
     @classmethod
-    def of(cls, result: ScoreResult, calibration: NDArray[np.float64], combination: Any = None) -> Scored:
+    def of(
+        cls,
+        result: ScoreResult,
+        calibration: NDArray[np.float64],
+        combination: Any = None,
+        rows: ProvisionalRows | None = None,
+    ) -> Scored:
         """What is kept of a result."""
         likely = None if result.probabilities is None else result.probabilities.argmax(axis=1)
         chances = None if result.probabilities is None else result.probabilities.max(axis=1)
-        return cls(result.scores, result.terms, likely, chances, calibration, combination)
+        return cls(result.scores, result.terms, likely, chances, calibration, combination, rows)
 
     def of_rows(self, rows: Places) -> Scored:
         """Some of the rows."""
         classes = None if self.classes is None else self.classes[rows]
         chances = None if self.chances is None else self.chances[rows]
         terms = {name: term[rows] for name, term in self.terms.items()}
-        return Scored(self.scores[rows], terms, classes, chances, self.calibration, self.combination)
+        return Scored(self.scores[rows], terms, classes, chances, self.calibration)
 
     def p_values(self) -> NDArray[np.float64]:
         """How often a calibration node scores at least as high."""
@@ -111,7 +120,7 @@ class Scoring(ABC):
         """
 
     def provisional(self, new: NewRows, now: Scored) -> Scored | None:
-        """New nodes' scores from the rows of their neighbours, where the detector scores row by row."""
+        """New nodes' scores from the rows that their neighbours had then, where the detector scores row by row."""
         return None
 
     def _calibrated(self, scores: NDArray[Any]) -> NDArray[np.float64]:
@@ -174,7 +183,7 @@ class RowScoring(Scoring):
         rows = self._held_out.rows(self.live)
         combination = self._scorer.combination(energies[rows], isolated[rows])
         result = self._scorer.result(energies, isolated, self._rows.chances(), combination)
-        return Scored.of(result, self._calibrated(result.scores), combination)
+        return Scored.of(result, self._calibrated(result.scores), combination, ProvisionalRows(self._rows))
 
     def score(self, graph: Graph, degrees: NDArray[np.float32] | None, now: Scored) -> Scored:
         """Scores of a small graph by itself, whose nodes may have more edges than it holds."""
@@ -186,11 +195,12 @@ class RowScoring(Scoring):
         rows.update(graph.adjacency, everything, everything, features, degrees)
         isolated = rows.degrees == 0
         result = self._scorer.result(rows.smoothed_energies(), isolated, rows.chances(), now.combination)
-        return Scored.of(result, now.calibration, now.combination)
+        return Scored.of(result, now.calibration)
 
     def provisional(self, new: NewRows, now: Scored) -> Scored | None:
-        """New nodes' scores from the rows of their neighbours."""
-        energies, chances, isolated = self._rows.provisional(new)
+        """New nodes' scores from the rows that their neighbours had then."""
+        assert now.rows is not None
+        energies, chances, isolated = now.rows.energies(new)
         return Scored.of(self._scorer.result(energies, isolated, chances, now.combination), now.calibration)
 
 

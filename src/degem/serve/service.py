@@ -15,7 +15,7 @@ import numpy as np
 
 from degem.data.fingerprint import fingerprint
 from degem.detectors.base import Detector
-from degem.errors import DegemError
+from degem.errors import DegemError, one_line
 from degem.explain import class_names
 from degem.graph import Graph
 from degem.serve.events import AddNode, Batch
@@ -29,6 +29,7 @@ from degem.serve.store import Arrival, EventStore, StoreError
 LOGGER = logging.getLogger("degem.serve")
 POLL = 0.5  # seconds after which events of other servers are looked for
 AT_ONCE = 200  # batches that are refreshed together
+LONGEST_REST = 1.0  # seconds between refreshes: the writer rests as long as it worked, so that requests get on
 
 
 class UnavailableError(DegemError):
@@ -132,13 +133,6 @@ class Service:
         self._full_asked.set()
         self._wake.set()
 
-    def wait_for(self, event: int, seconds: float) -> bool:
-        """Wait until the scores have an event."""
-        until = time.monotonic() + seconds
-        while self.snapshot.event < event and time.monotonic() < until and self.failure is None:
-            time.sleep(0.005)
-        return self.snapshot.event >= event
-
     # -- events ------------------------------------------------------------------------------------------------
 
     def submit(self, batch: Batch, body: bytes) -> dict[str, Any]:
@@ -159,22 +153,30 @@ class Service:
             stored = self.store.append(batch.client, batch.sequence, body, len(batch.events), check)
             if not stored.again:
                 self.accepted = max(self.accepted, stored.last)
-                now = self.snapshot
-                nodes, rows = self._intake.rows_of(self._intake.add(batch, stored, there), now)
-        if not stored.again:
-            self._wake.set()
-            scored = now.scoring.provisional(rows, now.scored) if nodes else None
-            for node, told in zip(nodes, self._described(scored) if scored else (), strict=False):
-                new = self._intake.new.get(node)
-                if new is not None:
-                    new.told = told
-        added = [event.id for event in batch.events if isinstance(event, AddNode)]
-        return {
-            "first_event": stored.first,
-            "last_event": stored.last,
-            "duplicate": stored.again,
-            "nodes": [answer for answer in self.answers(added) if answer is not None],
-        }
+                about = self._intake.add(batch, stored, there)
+        known: dict[str, Any] = {"first_event": stored.first, "last_event": stored.last, "duplicate": stored.again}
+        try:
+            if not stored.again:
+                self._score_provisionally(about)
+            added = [event.id for event in batch.events if isinstance(event, AddNode)]
+            return known | {"nodes": [answer for answer in self.answers(added) if answer is not None]}
+        except Exception as error:  # the events are stored: whoever sent them must hear it
+            LOGGER.exception("no provisional scores")
+            reason = one_line(f"the events are stored, no provisional scores: {type(error).__name__}: {error}")
+            return known | {"nodes": [], "warning": reason}
+        finally:
+            self._wake.set()  # now, so that a refresh does not delay this answer
+
+    def _score_provisionally(self, about: Sequence[str]) -> None:
+        """Score the new nodes that a batch was about."""
+        with self._taking:
+            now = self.snapshot
+            nodes, rows = self._intake.rows_of(about, now)
+        scored = now.scoring.provisional(rows, now.scored) if nodes else None
+        for node, told in zip(nodes, self._described(scored) if scored else (), strict=False):
+            new = self._intake.new.get(node)
+            if new is not None:
+                new.told = told
 
     # -- answers -----------------------------------------------------------------------------------------------
 
@@ -244,8 +246,11 @@ class Service:
 
     def _step(self) -> None:
         """Apply what the database has, then tidy up if it is time."""
+        begun = time.monotonic()
         while not self._stopping.is_set() and (changes := self._apply_next()):
             self._publish(self.snapshot.scoring, changes, changes.arrivals)
+            self._stopping.wait(min(time.monotonic() - begun, LONGEST_REST))
+            begun = time.monotonic()
         due = time.monotonic() >= self._full_due and self._live.event > self._full_event
         if due or self._full_asked.is_set():
             self._full_asked.clear()

@@ -46,6 +46,12 @@ FACTS = sa.Table(
     sa.Column("name", sa.String(100), primary_key=True),
     sa.Column("value", sa.Text, nullable=False),
 )
+# Statements of every batch: SQLAlchemy takes longer to make one than SQLite to answer it.
+FIND_BATCH = sa.select(BATCHES.c.first_event, BATCHES.c.last_event, BATCHES.c.body).where(
+    BATCHES.c.client == sa.bindparam("client"), BATCHES.c.sequence == sa.bindparam("sequence")
+)
+LAST_EVENT = sa.select(sa.func.max(BATCHES.c.last_event))
+ADD_BATCH = BATCHES.insert()
 
 
 class SequenceError(DegemError):
@@ -145,20 +151,18 @@ class EventStore:
         self, client: str, sequence: int, body: bytes, num_events: int, check: Callable[[], None] = lambda: None
     ) -> Stored:
         """Store a batch; once this returns, it is on the disk. What ``check`` raises keeps a new batch out."""
-        columns = BATCHES.c
+        key = {"client": client, "sequence": sequence}
         with self._transaction() as connection:
-            mine = (columns.client == client) & (columns.sequence == sequence)
-            query = sa.select(columns.first_event, columns.last_event, columns.body).where(mine)
-            there = connection.execute(query).first()
+            there = connection.execute(FIND_BATCH, key).first()
             if there is not None:
                 if there.body != body:
                     raise SequenceError(f"sequence {sequence} of this client was used for other events: count on")
                 return Stored(there.first_event, there.last_event, again=True)
             check()
-            before = connection.execute(sa.select(sa.func.max(columns.last_event))).scalar() or 0
+            before = connection.execute(LAST_EVENT).scalar() or 0
             stored = Stored(before + 1, before + num_events)
-            row = {"client": client, "sequence": sequence, "body": body, "received": time.time()}
-            connection.execute(BATCHES.insert().values(first_event=stored.first, last_event=stored.last, **row))
+            place = {"first_event": stored.first, "last_event": stored.last}
+            connection.execute(ADD_BATCH, key | place | {"body": body, "received": time.time()})
         return stored
 
     def after(self, event: int, limit: int) -> list[tuple[int, bytes]]:
@@ -172,7 +176,7 @@ class EventStore:
     def last_event(self) -> int:
         """The number of the last event."""
         with self._connection() as connection:
-            return connection.execute(sa.select(sa.func.max(BATCHES.c.last_event))).scalar() or 0
+            return connection.execute(LAST_EVENT).scalar() or 0
 
     def next_sequence(self, client: str) -> int:
         """The first sequence number that a client has not used."""

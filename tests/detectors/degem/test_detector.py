@@ -104,7 +104,7 @@ def test_a_node_without_neighbours_is_judged_by_its_own_features_and_by_how_rare
     edges = pairs[~alone[pairs].any(axis=1)]
     graph = Graph.from_arrays(features=small_graph.features, edges=edges, labels=small_graph.labels)
     some, none = (DeGEM(num_epochs=5).fit(known).model_ for known in (graph, small_graph))
-    assert some.alone < none.alone
+    assert some.without_neighbours < none.without_neighbours
     energies = torch.randn(6, len(some.energy_terms), generator=torch.Generator().manual_seed(0))
     around = energies.clone()
     around[:, some.needs_neighbours] += 100.0
@@ -116,7 +116,7 @@ def test_a_node_without_neighbours_is_judged_by_its_own_features_and_by_how_rare
     scores, moved = scored(energies), scored(around)
     np.testing.assert_array_equal(scores[:3], moved[:3])  # nothing about a neighbourhood counts
     assert (moved[3:] > scores[3:]).all()
-    some.alone.fill_(50.0)
+    some.without_neighbours.fill_(50.0)
     assert (scored(energies)[:3] > scores[:3] + 30).all()
     np.testing.assert_array_equal(scored(energies)[3:], scores[3:])
 

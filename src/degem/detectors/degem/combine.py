@@ -52,9 +52,9 @@ class Tail:
             >>> tail.at(-math.log(0.5)).round().item(), round(tail.at(-math.log(TAIL) + 1).item(), 2)
             (50.0, 93.0)
         """
-        place = (1 - math.exp(-height)) / (1 - TAIL) * (NUM_LEVELS - 1)
-        low = min(int(place), NUM_LEVELS - 2)
-        body = torch.lerp(self.quantiles[:, low], self.quantiles[:, low + 1], min(place - low, 1.0))
+        position = (1 - math.exp(-height)) / (1 - TAIL) * (NUM_LEVELS - 1)
+        low = min(int(position), NUM_LEVELS - 2)
+        body = torch.lerp(self.quantiles[:, low], self.quantiles[:, low + 1], min(position - low, 1.0))
         return body + max(height + math.log(TAIL), 0.0) * self.mean_excess
 
 
@@ -101,12 +101,12 @@ class Combination:
     Arguments:
         tail: How the energies of each term are distributed.
         weights: The weight of each term, of shape (terms,).
-        alone: What stands for the terms that need neighbours where there are none, a number.
+        without_neighbours: What stands for the terms that need neighbours where there are none, a number.
     """
 
     tail: Tail
     weights: Tensor
-    alone: Tensor
+    without_neighbours: Tensor
 
     @classmethod
     def of(
@@ -159,5 +159,5 @@ def combine(energies: Tensor, isolated: Tensor, needs: Tensor, fitted: Combinati
     """
     tails = fitted.parts(energies)
     neighbours = needs.to(tails)
-    around = torch.where(isolated, fitted.alone.to(energies), tails @ neighbours)
+    around = torch.where(isolated, fitted.without_neighbours.to(energies), tails @ neighbours)
     return tails @ (1 - neighbours) + around

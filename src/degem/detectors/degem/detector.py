@@ -140,14 +140,14 @@ class DeGEM(Detector):
     def _learn(self, training: TrainingSet, on_progress: OnProgress) -> History:
         """Scale and project features, train the encoder, fit the terms."""
         graph = training.graph
-        some = sample_rows(graph.features, self.seed)
-        self.is_table_ = not is_bag_of_words(some) if self.features == "auto" else self.features == "table"
+        sample = sample_rows(graph.features, self.seed)
+        self.is_table_ = not is_bag_of_words(sample) if self.features == "auto" else self.features == "table"
         self.model_ = model = self._new_model()
-        model.rows.fit(some, np.random.default_rng(self.seed))
+        model.rows.fit(sample, np.random.default_rng(self.seed))
         means = self._class_hop_means(training)
         wanted = class_directions(means[list(model.hops)])
         projection = fit_projection(
-            model.rows.encode(some), model.projection.shape[1], 0, seed=self.seed, wanted=wanted
+            model.rows.encode(sample), model.projection.shape[1], 0, seed=self.seed, wanted=wanted
         )
         model.projection.copy_(torch.from_numpy(projection))
         inputs = self._inputs(graph, on_progress)
@@ -189,10 +189,10 @@ class DeGEM(Detector):
 
     def _fit_length_classifier(self, latent: Latent, labels: NDArray[np.int64]) -> None:
         """A logistic regression of the classes on lengths and degree, beside the classes' shares."""
-        known, classifier = labels >= 0, self.model_.length_classifier
-        if classifier is None or len(np.unique(labels[known])) < 2:
+        labelled, classifier = labels >= 0, self.model_.length_classifier
+        if classifier is None or len(np.unique(labels[labelled])) < 2:
             return
-        waves, labels = classifier.waves(latent.standard).cpu().numpy()[known], labels[known]
+        waves, labels = classifier.waves(latent.standard).cpu().numpy()[labelled], labels[labelled]
         weight, bias = fit_logistic(waves, labels, LENGTH_PRIOR / len(labels))
         classifier.linear.weight.copy_(torch.from_numpy(weight))
         classifier.linear.bias.copy_(torch.from_numpy(bias - np.log(np.bincount(labels) / len(labels))))

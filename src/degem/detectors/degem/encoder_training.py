@@ -93,15 +93,15 @@ class EncoderTrainer:
             self.model.train()
         rng = np.random.default_rng([self.seed, 0, index])
         nodes = _draw(np.arange(len(self.pool.nodes)), self.settings.batch_size, rng)
-        known = _draw(self.labelled, self.settings.batch_size // 2, rng)
+        labelled_nodes = _draw(self.labelled, self.settings.batch_size // 2, rng)
         corrupted = self._corrupted(index)
-        drawn = self.pool.batch.select(np.concatenate([nodes, known]))
+        drawn = self.pool.batch.select(np.concatenate([nodes, labelled_nodes]))
         latents = self.model.encode(drawn.joined(corrupted)).latents
-        positive, labelled, negative = latents.split([len(nodes), len(known), len(corrupted.log_lengths)])
+        positive, labelled, negative = latents.split([len(nodes), len(labelled_nodes), len(corrupted.log_lengths)])
         critic, summary = self.model.contrast, positive.mean(dim=0)
         losses = {"contrast": 2 * infomax_loss(critic.logits(positive, summary), critic.logits(negative, summary))}
         if self.model.classifier is not None and self.settings.classification_weight:
-            target = torch.from_numpy(self.pool.labels[known]).to(labelled.device)
+            target = torch.from_numpy(self.pool.labels[labelled_nodes]).to(labelled.device)
             losses["classification"] = F.cross_entropy(self.model.classifier(labelled), target)
         weights = {"contrast": 1.0, "classification": self.settings.classification_weight}
         for group in self.optimizer.param_groups:
@@ -113,13 +113,13 @@ class EncoderTrainer:
 
     def _corrupted(self, index: int) -> HopBatch:
         """This step's share of the negatives drawn at the last corruption."""
-        (turn, place), size = divmod(index, self.refresh_every), self.settings.batch_size
+        (turn, position), size = divmod(index, self.refresh_every), self.settings.batch_size
         if turn != self.round:
             rng = np.random.default_rng([self.seed, 1, turn])
             nodes = rng.integers(0, self.inputs.num_nodes, size * self.refresh_every)
             self.negatives = self.inputs.corrupted(nodes, rng.permutation(self.inputs.num_nodes))
             self.round = turn
-        return self.negatives.select(slice(place * size, (place + 1) * size))
+        return self.negatives.select(slice(position * size, (position + 1) * size))
 
 
 def remaining_rate(done: float) -> float:

@@ -49,9 +49,9 @@ class HopBatch:
         """The logarithm of 1 + the degree."""
         return self.log_lengths[:, 0]
 
-    def directions(self, place: int) -> Tensor:
-        """Where the hop at that place points."""
-        return self.hops[place] * self.inverse_norm[place]
+    def directions(self, index: int) -> Tensor:
+        """Where the hop of that index points."""
+        return self.hops[index] * self.inverse_norm[index]
 
     def by_themselves(self, nodes: Tensor) -> HopBatch:
         """Some nodes with their own features in the place of every hop's."""
@@ -60,15 +60,15 @@ class HopBatch:
 
     def select(self, rows: NDArray[np.int64] | slice) -> Self:
         """Some rows."""
-        places = torch.from_numpy(rows).to(self.hops.device) if isinstance(rows, np.ndarray) else rows
+        indices = torch.from_numpy(rows).to(self.hops.device) if isinstance(rows, np.ndarray) else rows
         parts = {}
         for field in fields(self):
             value = getattr(self, field.name)
             axis = 1 if field.name in ("hops", "inverse_norm") else 0
-            if isinstance(places, Tensor):
-                parts[field.name] = value.index_select(axis, places)  # a fifth of the time of indexing
+            if isinstance(indices, Tensor):
+                parts[field.name] = value.index_select(axis, indices)  # a fifth of the time of indexing
             else:
-                parts[field.name] = value[:, places] if axis else value[places]
+                parts[field.name] = value[:, indices] if axis else value[indices]
         return type(self)(**parts)
 
     def joined(self, other: HopBatch) -> HopBatch:

@@ -57,15 +57,15 @@ class HopInputs:
         if self.propagator.remote:
             strips = self.propagator.strips(graph.num_nodes, width)
         looked_at = partial(_looked_at, rows, projection, strips)
-        found = list(self.propagator.map_rows(looked_at, graph.features, block_rows=BLOCK))
-        statistics = np.concatenate([part for part, *_ in found])
+        blocks = list(self.propagator.map_rows(looked_at, graph.features, block_rows=BLOCK))
+        statistics = np.concatenate([part for part, *_ in blocks])
         degrees = strengths(graph.adjacency)
         inverse = np.asarray(1 / divisors(graph.adjacency), dtype=np.float32)
         self.per_node = (statistics, degrees, returning(graph.adjacency, inverse))
         if self.propagator.remote:
-            self.columns = Columns.by_strip(strips, [parts for _, *parts in found])
+            self.columns = Columns.by_strip(strips, [parts for _, *parts in blocks])
         elif small:
-            self.columns = Columns.of(np.concatenate([part for _, part in found]))
+            self.columns = Columns.of(np.concatenate([part for _, part in blocks]))
         else:
             self.columns = Columns.by_block(width, self._projected)
         self.hops, self.root = tuple(hops), root_degrees(graph.adjacency)

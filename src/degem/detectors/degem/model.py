@@ -43,7 +43,7 @@ class DeGEMModel(nn.Module):
     quantiles: Tensor
     mean_excess: Tensor
     weights: Tensor
-    alone: Tensor
+    without_neighbours: Tensor
     isolated_share: Tensor
 
     def __init__(
@@ -75,7 +75,7 @@ class DeGEMModel(nn.Module):
         self.register_buffer("quantiles", torch.zeros(count, NUM_LEVELS))
         self.register_buffer("mean_excess", torch.ones(count))
         self.register_buffer("weights", torch.ones(count))
-        self.register_buffer("alone", torch.zeros(()))
+        self.register_buffer("without_neighbours", torch.zeros(()))
         self.register_buffer("isolated_share", torch.ones(()))
 
     @property
@@ -123,7 +123,7 @@ class DeGEMModel(nn.Module):
     @property
     def combination(self) -> Combination:
         """How the terms make one energy, as fitted."""
-        return Combination(Tail(self.quantiles, self.mean_excess, self.low_odds), self.weights, self.alone)
+        return Combination(Tail(self.quantiles, self.mean_excess, self.low_odds), self.weights, self.without_neighbours)
 
     def combination_of(self, energies: Tensor, isolated: Tensor) -> Combination:
         """How the terms make one energy, from in-distribution nodes that they were not fitted on.
@@ -146,7 +146,7 @@ class DeGEMModel(nn.Module):
         self.quantiles.copy_(combination.tail.quantiles)
         self.mean_excess.copy_(combination.tail.mean_excess)
         self.weights.copy_(combination.weights)
-        self.alone.copy_(combination.alone)
+        self.without_neighbours.copy_(combination.without_neighbours)
 
     def probabilities(self, latent: Latent) -> Tensor:
         """Class probabilities (n, C) of a model that has classes.

@@ -143,8 +143,8 @@ def result_of(
     combination: Combination,
 ) -> ScoreResult:
     """Scores and what each term adds to them, from energies of shape (n, terms)."""
-    alone = torch.from_numpy(isolated).to(energies.device)
-    scores = combine(energies, alone, model.needs_neighbours, combination).cpu().numpy()
+    isolated_rows = torch.from_numpy(isolated).to(energies.device)
+    scores = combine(energies, isolated_rows, model.needs_neighbours, combination).cpu().numpy()
     columns = combination.parts(energies).T.cpu().numpy()
     terms = {term.name: column for term, column in zip(model.energy_terms, columns, strict=True)}
     return ScoreResult(scores, chances, terms)

@@ -31,8 +31,8 @@ class ClassEnergy(EnergyTerm):
     @torch.no_grad()
     def fit(self, rows: TrainingRows) -> None:
         """Fit the probe on labelled training nodes."""
-        known = rows.labels >= 0
-        train, labels = rows.train[known], rows.labels[known]
+        labelled = rows.labels >= 0
+        train, labels = rows.train[labelled], rows.labels[labelled]
         points = _flat_directions(rows.latent.select(train)).cpu().numpy()
         weight, bias = fit_logistic(points, labels, probe_penalty(len(labels), rows.homophily))
         self.probe.weight.copy_(torch.from_numpy(weight))

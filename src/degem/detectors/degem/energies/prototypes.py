@@ -37,9 +37,9 @@ class PrototypeEnergy(EnergyTerm):
     def fit(self, rows: TrainingRows) -> None:
         """Take the prototypes from labelled training nodes."""
         self.mean.copy_(_mean_direction(rows.latent).mean(dim=0))
-        known = rows.labels >= 0
-        seen = self._seen(rows.latent.select(rows.train[known]))
-        labels = torch.from_numpy(rows.labels[known]).to(seen.device)
+        labelled = rows.labels >= 0
+        seen = self._seen(rows.latent.select(rows.train[labelled]))
+        labels = torch.from_numpy(rows.labels[labelled]).to(seen.device)
         self.prototypes.copy_(F.normalize(torch.zeros_like(self.prototypes).index_add_(0, labels, seen), dim=1))
 
     def forward(self, latent: Latent) -> Tensor:

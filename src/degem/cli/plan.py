@@ -1,69 +1,17 @@
-"""``--engine ray``: the options that say where work is done."""
+"""``degem fit --engine ray --dry-run``: what a fit takes on a cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
-from enum import StrEnum
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
 import typer
 
 from degem.cli.common import print_json, print_table
-from degem.cli.options import Inputs, listed
 from degem.errors import ParameterError
 
 if TYPE_CHECKING:
     from degem import Detector, Graph
-    from degem.engine import Ray
-    from degem.training import OnProgress
-
-    Place = Callable[[OnProgress], AbstractContextManager[Any]]
-
-
-class Engine(StrEnum):
-    """Where work is done."""
-
-    local = "local"
-    ray = "ray"
-
-
-EngineName = Annotated[Engine, typer.Option("--engine", help="ray: spread over a Ray cluster, see docs/cluster.md.")]
-Address = Annotated[
-    str | None,
-    typer.Option(metavar="ADDRESS", help="Of Ray: auto, local, HOST:PORT or ray://HOST:PORT.", show_default="local"),
-]
-StoreUri = Annotated[
-    str | None,
-    typer.Option("--store", metavar="URI", help="With --engine ray: a folder all nodes see, or s3://…, gs://…."),
-]
-
-
-def place_of(engine: Engine, address: str | None, store: str | None) -> Place:
-    """Where work is done, as a context that is told a listener to progress."""
-    if engine is Engine.local:
-        if address is not None or store is not None:
-            raise ParameterError("--address and --store belong to --engine ray: add it")
-        return lambda on_progress: nullcontext()
-    if store is None:
-        raise ParameterError("--engine ray needs --store URI: a folder that all nodes see, or s3://…")
-    from degem.engine import Ray
-
-    return lambda on_progress: Ray(store, address or "local", on_progress)
-
-
-def graph_there(cluster: Ray | None, name: str, inputs: Inputs, **how: Any) -> Graph:
-    """The graph that GRAPH stands for; partitioned Parquet is read by the cluster. ``how`` as in ``Inputs.graph``."""
-    if cluster is not None:
-        from degem.engine import is_partitioned, read_partitioned
-
-        if is_partitioned(Path(name)):
-            features = listed(inputs.feature_columns)
-            columns = {"id_column": inputs.id_column, "label_column": inputs.label_column}
-            return read_partitioned(cluster, Path(name), **columns, feature_columns=features)
-    return inputs.graph(name, **how)
 
 
 def tell_plan(detector: Detector, graph: Graph, cluster: tuple[int, int, str], as_json: bool) -> None:
