@@ -29,6 +29,7 @@ from degem.serve.store import Arrival, EventStore, StoreError
 LOGGER = logging.getLogger("degem.serve")
 POLL = 0.5  # seconds after which events of other servers are looked for
 AT_ONCE = 200  # batches that are refreshed together
+LONGEST_REST = 1.0  # seconds between refreshes: the writer rests as long as it worked, so that requests get on
 
 
 class UnavailableError(DegemError):
@@ -245,8 +246,11 @@ class Service:
 
     def _step(self) -> None:
         """Apply what the database has, then tidy up if it is time."""
+        begun = time.monotonic()
         while not self._stopping.is_set() and (changes := self._apply_next()):
             self._publish(self.snapshot.scoring, changes, changes.arrivals)
+            self._stopping.wait(min(time.monotonic() - begun, LONGEST_REST))
+            begun = time.monotonic()
         due = time.monotonic() >= self._full_due and self._live.event > self._full_event
         if due or self._full_asked.is_set():
             self._full_asked.clear()
