@@ -79,6 +79,7 @@ def check_folder(path: Path | None, mkdir: bool) -> None:
 def prepare_machine(threads: int | None, device: str | None) -> None:
     """Use that many CPU threads, and make sure that the device is there."""
     import torch
+    from threadpoolctl import threadpool_limits
 
     from degem import parameters
 
@@ -86,6 +87,7 @@ def prepare_machine(threads: int | None, device: str | None) -> None:
         parameters.present_device(device)
     if threads is not None:
         torch.set_num_threads(threads)  # kernels follow it: degem.threads
+        threadpool_limits(threads, user_api="blas")
 
 
 STDOUT = Path("-")

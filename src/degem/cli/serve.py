@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Annotated
 
@@ -47,6 +48,8 @@ def serve(
 ) -> None:
     """Serve MODEL for a graph whose nodes and edges come and go: events in, scores out, and a page at /.
 
+    Requests and refreshes are threads already: each computes on one, unless --threads says more.
+
     Example: degem serve model --graph my_graph/
     """
     from degem.serve.access import Access, check_host
@@ -56,6 +59,7 @@ def serve(
 
     access = Access.given(tokens)
     check_host(host, access)
+    inputs = dataclasses.replace(inputs, threads=inputs.threads or 1)  # products are small, threads would wait
     detector = inputs.detector(model)
     loaded = inputs.graph(graph, model=detector)
     settings = Settings(alpha, online_fdr, tolerance, full_every)
