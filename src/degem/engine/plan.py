@@ -9,16 +9,18 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from degem.detectors.degem.cost import energy_products
 from degem.errors import DegemError, ParameterError
 from degem.propagation.propagator import LINE
 
 MEMORY_SHARE = 0.6  # of a worker's memory for columns: the rest is for mapped edges and the process
 PROCESS_BYTES, MAP_BYTES = 400 << 20, 1 << 30  # of a worker's process, and of a task that maps rows
 BLOCK_ROWS = 1 << 18  # rows of a task that maps rows: a multiple of the blocks within
-# The first is from the hops of docs/architecture.md. Assumed until benchmarks/cluster.py has measured them: a core's
-# multiplications, bytes a second between a machine and the store, seconds of training.
-PROPAGATED_PER_SECOND, MULTIPLIED_PER_SECOND = 0.9e9, 1.5e10
-STORE_BYTES_PER_SECOND, TRAINING_SECONDS = 5e8, 60.0
+# Rates of a core. Of a walk beyond all caches, as in docs/architecture.md: benchmarks/cluster.py has found it
+# more than twice as fast at a million nodes. Of multiplications, as benchmarks/cluster.py has measured them. Assumed:
+# bytes a second between a machine and the store, seconds of training.
+PROPAGATED_PER_SECOND, MULTIPLIED_PER_SECOND = 0.9e9, 1.9e10
+STORE_BYTES_PER_SECOND, TRAINING_SECONDS = 5e8, 20.0
 DRIVER_BYTES = 24  # an entry of the adjacency, while the driver takes the training graph out of the whole one
 UNITS = {"M": 2**20, "G": 2**30, "T": 2**40}
 
@@ -136,11 +138,12 @@ def planned(sizes: Sizes, nodes: Sequence[Node], *, score_only: bool = False) ->
         return Stage(name, blocks, read, written, MAP_BYTES, seconds)
 
     features = 4.0 * n * sizes.features
+    energies = energy_products(r, sizes.features)
     looking = rows("look at features", features, 4.0 * n * (r + 3), 2.0 * n * sizes.features * r)
     scoring = [
         looking,
         walk("propagate", r, last, kept, 4.0 * n * r),
-        rows("score rows", 4.0 * n * (kept * r + 5), 4.0 * n * (sizes.terms + c), 2.0 * n * kept * r * 64),
+        rows("score rows", 4.0 * n * (kept * r + 5), 4.0 * n * (sizes.terms + c), 2.0 * n * (kept * r * 64 + energies)),
         walk("smooth terms", sizes.terms, 8, 1, 4.0 * n * sizes.terms),
         walk("smooth classes", c, 1, 1, 4.0 * n * c),
     ]

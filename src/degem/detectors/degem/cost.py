@@ -9,6 +9,8 @@ import scipy.sparse as sp
 
 from degem.detectors.cost import Cost
 from degem.detectors.degem.encoder_training import MAX_CORRUPTIONS, MAX_POOL
+from degem.detectors.degem.encoding import BANK
+from degem.detectors.degem.energies.affinity import EMBEDDING_DIM, NUM_CRITICS, NUM_REFERENCES
 from degem.detectors.degem.hop_inputs import KEPT_BYTES
 from degem.graph import Graph
 from degem.ops.mapped import is_mapped
@@ -23,6 +25,7 @@ PROPAGATED_PER_SECOND, MULTIPLIED_PER_SECOND = 1.5e9, 3e10
 ENCODER_STEP_SECONDS, TERM_SECONDS = 0.015, 3.0
 PROCESS_MIB = 600.0
 NUM_TERMS, SMOOTHING_STEPS = 7, 8
+SCORED = 2  # times that a fit scores the graph: for the scale of the terms, and to calibrate
 COPIES = 6  # of terms and class probabilities while they are smoothed
 
 
@@ -51,15 +54,27 @@ def fit_cost(settings: DeGEM, graph: Graph, hops: tuple[int, ...]) -> Cost:
         + min(4 * nodes * width, KEPT_BYTES)
     )
     passes = 1 + min(max(math.ceil(steps / nodes), 1), MAX_CORRUPTIONS)
+    is_dense = not isinstance(graph.features, sp.csr_array)
+    energies = energy_products(width, graph.features.shape[1] if is_dense else 0)
     narrow = hops[-1] + 2 * SMOOTHING_STEPS  # hops of a few columns, which cost a whole line: class shares, terms
     seconds = (
         passes * (hops[-1] * entries * width / PROPAGATED_PER_SECOND + 2 * values * width / MULTIPLIED_PER_SECOND)
         + narrow * entries * LINE * math.ceil(max(graph.num_classes, 1) / LINE) / PROPAGATED_PER_SECOND
-        + 2 * nodes * len(hops) * width * settings.latent_dim / MULTIPLIED_PER_SECOND
+        + SCORED * 2 * nodes * (len(hops) * width * settings.latent_dim + energies) / MULTIPLIED_PER_SECOND
         + settings.num_epochs * ENCODER_STEP_SECONDS
         + TERM_SECONDS
     )
     return Cost(PROCESS_MIB + memory / 2**20, max(store, shares) / 2**20 if on_disk else 0.0, seconds)
+
+
+def energy_products(width: int, num_columns: int) -> int:
+    """Multiplications that the energies of a node take beside its latent.
+
+    Arguments:
+        width: The number of projected columns r.
+        num_columns: The number of columns of a table, whose rows are held against others; 0 for words.
+    """
+    return NUM_CRITICS * EMBEDDING_DIM * (3 * width + 2 * NUM_REFERENCES) + BANK * num_columns
 
 
 def _num_values(graph: Graph) -> int:
